@@ -1,0 +1,45 @@
+# Every target makes and fills its own .venv; nothing need be active, nothing is installed twice.
+PYTHON ?= python3
+BIN := .venv/bin
+.PHONY: help demo test check slow lock clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    train and show the main job on generated data (under 5 minutes after the install)"
+	@echo "make test    the default test suite"
+	@echo "make check   ruff, mypy, and the layering of the modules"
+	@echo "make slow    the learning tests and the long ones"
+	@echo "make lock    resolve requirements.lock anew from pyproject.toml"
+
+# The stamp is written last: an install that was cut off is started again.
+.venv/installed: pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "pointing needs Python 3.10 or later: make PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+demo: .venv/installed
+	$(BIN)/pointing reproduce rarest-word --quick --out runs/demo
+
+test: .venv/installed
+	$(BIN)/python -m pytest
+
+check: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+slow: .venv/installed
+	$(BIN)/python -m pytest -m slow
+
+# torch brings what its own build needs (a CUDA build its libraries, a CPU build none), so those are not pinned.
+lock: .venv/installed
+	$(BIN)/python -m pip install --quiet uv
+	echo torch==2.13.0 | $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-annotate \
+		--no-header --upgrade --extra dev --constraint - pyproject.toml \
+		| grep -vE '^(nvidia|cuda|triton)' | sed -E 's/^(torch==[0-9.]+).*/\1/' > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

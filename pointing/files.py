@@ -1,0 +1,113 @@
+"""Lines in, whole files out: reading plain or gzipped text, and writing all of a file or nothing of it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from pointing.errors import Failure, Misuse
+
+BOM = b"\xef\xbb\xbf"
+
+
+def read_lines(path: str | Path) -> Iterator[bytes]:
+    """The lines of a plain or .gz file as bytes, without line ends (\\n or \\r\\n) or a leading byte order mark.
+
+    Bytes, because one line that is not UTF-8 must not cost the lines after it; `decode` says which line it was.
+    """
+    path = Path(path)
+    try:
+        with cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as file:
+            for number, line in enumerate(file):
+                if number == 0:
+                    line = line.removeprefix(BOM)
+                yield line.removesuffix(b"\n").removesuffix(b"\r")
+    except FileNotFoundError:
+        raise Misuse("there is no such file", path) from None
+    except IsADirectoryError:
+        raise Misuse("this is a folder, not a file of lines", path) from None
+    except PermissionError:
+        raise Misuse("this file may not be read: check its permissions", path) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise Misuse(f"this is not a whole gzip file ({error})", path) from None
+
+
+def decode(line: bytes, path: str | Path, number: int) -> str:
+    """One line as text; number counts from 1."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Misuse(f"not UTF-8 (byte {error.start + 1} of the line)", path, number) from None
+
+
+def read_text(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines, counted from 1, of a file in which every line must be UTF-8."""
+    for number, line in enumerate(read_lines(path), 1):
+        yield number, decode(line, path, number)
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path` to write to; renamed to `path` if the block ends well, else removed."""
+    path = Path(path)
+    with _say_what_the_disk_says(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        os.close(handle)
+        part = Path(name)
+        try:
+            part.chmod(0o666 & ~_umask())
+            yield part
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: str | Path) -> Iterator[Path]:
+    """A temporary folder beside `path` to fill; takes the place of `path` if the block ends well, else is removed."""
+    path = Path(path)
+    with _say_what_the_disk_says(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+        try:
+            part.chmod(0o777 & ~_umask())
+            yield part
+            if path.exists():
+                old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
+                os.replace(path, old / path.name)
+                os.replace(part, path)
+                shutil.rmtree(old)
+            else:
+                os.replace(part, path)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """`text` as the whole of the file, or the file untouched."""
+    with whole_file(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _say_what_the_disk_says(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or str(path.parent) in str(error.filename):
+            raise Failure(f"{path}: cannot be written: {error.strerror or error}; nothing was left half-written") from error
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

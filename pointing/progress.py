@@ -1,0 +1,102 @@
+"""How far, how fast, how long still: a bar on a terminal, a plain line now and then elsewhere. All on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+Item = TypeVar("Item")
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Progress(Protocol):
+    def advance(self, steps: int = 1) -> None: ...
+    def note(self, text: str) -> None:
+        """A short text beside the bar: a loss, a file's name."""
+
+
+@contextmanager
+def progress(title: str, total: int | None, unit: str) -> Iterator[Progress]:
+    """with progress("counting words", 200_000, "pairs") as bar: bar.advance(1000)"""
+    if sys.stderr.isatty():
+        with _bar(title, total, unit) as bar:
+            yield bar
+    else:
+        lines = _Lines(title, total, unit)
+        yield lines
+        lines.close()
+
+
+def track(items: Iterable[Item], title: str, total: int | None, unit: str) -> Iterator[Item]:
+    """The items again, with a bar that advances by one for each."""
+    with progress(title, total, unit) as bar:
+        for item in items:
+            yield item
+            bar.advance()
+
+
+@contextmanager
+def _bar(title: str, total: int | None, unit: str) -> Iterator[Progress]:
+    from rich import progress as rich_progress
+    from rich.console import Console
+    from rich.text import Text
+
+    class Rate(rich_progress.ProgressColumn):
+        def render(self, task: rich_progress.Task) -> Text:
+            return Text(f"{task.speed or 0:,.0f} {unit}/s", style="cyan")
+
+    columns = [
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        Rate(),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TextColumn("left"),
+        rich_progress.TimeRemainingColumn(),
+        rich_progress.TextColumn("{task.fields[note]}"),
+    ]
+    with rich_progress.Progress(*columns, console=Console(stderr=True)) as display:
+        task = display.add_task(title, total=total, note="")
+
+        class Bar:
+            def advance(self, steps: int = 1) -> None:
+                display.advance(task, steps)
+
+            def note(self, text: str) -> None:
+                display.update(task, note=text)
+
+        yield Bar()
+
+
+class _Lines:
+    """The same for a log file: a line every ten seconds, and one at the end if there was any."""
+
+    def __init__(self, title: str, total: int | None, unit: str) -> None:
+        self.title, self.total, self.unit = title, total, unit
+        self.done, self.text = 0, ""
+        self.start = self.last = time.monotonic()
+
+    def advance(self, steps: int = 1) -> None:
+        self.done += steps
+        if time.monotonic() - self.last >= SECONDS_BETWEEN_LINES:
+            self.last = time.monotonic()
+            self._print()
+
+    def note(self, text: str) -> None:
+        self.text = text
+
+    def close(self) -> None:
+        if self.last != self.start:
+            self._print()
+
+    def _print(self) -> None:
+        elapsed = time.monotonic() - self.start
+        rate = self.done / elapsed
+        of = "" if self.total is None else f" of {self.total:,}"
+        left = "" if self.total is None else f", {max(0, self.total - self.done) / rate:.0f} s left"
+        note = f", {self.text}" if self.text else ""
+        line = f"{self.title}: {self.done:,}{of} {self.unit}, {rate:,.0f} {self.unit}/s{left}{note}"
+        print(line, file=sys.stderr, flush=True)
