@@ -65,7 +65,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         try:
             part.chmod(0o666 & ~_umask())
             yield part
-            os.replace(part, path)
+            part.replace(path)
         finally:
             part.unlink(missing_ok=True)
 
@@ -82,11 +82,11 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
             yield part
             if path.exists():
                 old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-                os.replace(path, old / path.name)
-                os.replace(part, path)
+                path.replace(old / path.name)
+                part.replace(path)
                 shutil.rmtree(old)
             else:
-                os.replace(part, path)
+                part.replace(path)
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
@@ -103,7 +103,9 @@ def _say_what_the_disk_says(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.filename is None or str(path.parent) in str(error.filename):
-            raise Failure(f"{path}: cannot be written: {error.strerror or error}; nothing was left half-written") from error
+            raise Failure(
+                f"{path}: cannot be written: {error.strerror or error}; nothing was left half-written"
+            ) from error
         raise
 
 
