@@ -11,15 +11,15 @@ A choice is one number: a word's id below V, or V + the position whose word is c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pointing.kernels import distinct_rows, exact, log_softmax_at, sparse_rows
+
 Activation = Literal["relu", "tanh", "noisy-tanh"]
-IN_CACHE, AT_A_TIME = 2**19, 2**23  # numbers of a (steps, V) tensor worked on at a time: by passes, by products
 
 
 class Annotations(NamedTuple):
@@ -167,7 +167,7 @@ class PointerSoftmax(nn.Module):
             C = self.words if candidates is None else len(_some(candidates))  # noqa: N806
             log_w = switch.new_full((*switch.shape[:-1], C), -math.inf)
         else:
-            log_w = _exact(F.linear(readout, *self._weights(candidates))).log_softmax(-1)
+            log_w = exact(F.linear(readout, *self._weights(candidates))).log_softmax(-1)
         return F.logsigmoid(switch) + log_w, F.logsigmoid(-switch) + log_l
 
     def _switch(self, evidence: Tensor, copyable: Tensor) -> Tensor:
@@ -178,13 +178,12 @@ class PointerSoftmax(nn.Module):
     def _log_w_of(self, readout: Tensor, word: Tensor, candidates: Tensor | None) -> Tensor:
         """log w_t at one word a step, (N,), from readout (N, R) and word (N,)."""
         if self.shortlist is None:
-            return _exact(readout).new_full(word.shape, -math.inf)
+            return exact(readout).new_full(word.shape, -math.inf)
         if candidates is not None:
             candidates = torch.cat([_some(candidates), word]).unique()
             word = torch.searchsorted(candidates, word)
         weight, bias = self._weights(candidates)
-        log_w: Tensor = _LogSoftmaxAt.apply(*_autocast(readout, weight, bias), word)  # type: ignore[no-untyped-call]
-        return log_w
+        return log_softmax_at(readout, weight, bias, word)
 
     def _weights(self, candidates: Tensor | None) -> tuple[Tensor, Tensor]:
         """The shortlist's weight (V, R) and bias (V,), or just the candidates' rows, with sparse gradients."""
@@ -193,12 +192,12 @@ class PointerSoftmax(nn.Module):
         if candidates is None:
             return weight, bias
         rows = _some(candidates)
-        return _SparseRows.apply(weight, rows), _SparseRows.apply(bias, rows)  # type: ignore[no-untyped-call]
+        return sparse_rows(weight, rows), sparse_rows(bias, rows)
 
     def _log_l(self, location: Tensor | Annotations, steps: Tensor | None = None) -> Tensor:
         """log l_t at all steps (B, T, J), or at some of them (N, J)."""
         if isinstance(location, Tensor):
-            return _exact(location if steps is None else _rows(location, steps))
+            return exact(location if steps is None else _rows(location, steps))
         if self.network is None:
             raise ValueError(
                 "Annotations need the layer's own pointer network: PointerSoftmax(..., network=PointerNetwork(Q, A))"
@@ -228,7 +227,7 @@ class PointerNetwork(nn.Module):
             example = steps // at.query.shape[1]
             key, query, x_mask = key.squeeze(1)[example], _rows(query, steps), at.x_mask[example]
         e = self.score(torch.tanh(key + query)).squeeze(-1)  # (B, T, J)
-        return masked_log_softmax(_exact(e), x_mask)
+        return masked_log_softmax(exact(e), x_mask)
 
 
 class Switch(nn.Module):
@@ -262,21 +261,21 @@ class Switch(nn.Module):
         for k, layer in enumerate(self.layers):
             upper = self.activation(layer(a))
             a = upper + a if self.residual and k > 0 else upper
-        return self.inverse_temperature * _exact(self.last(a)).squeeze(-1)
+        return self.inverse_temperature * exact(self.last(a)).squeeze(-1)
 
 
 class NeverPoint(nn.Module):
     """d_t held at 1: the layer is the plain softmax over the shortlist, the paper's baseline."""
 
     def forward(self, evidence: Tensor) -> Tensor:
-        return torch.full(evidence.shape[:-1], math.inf, dtype=_exact(evidence).dtype, device=evidence.device)
+        return torch.full(evidence.shape[:-1], math.inf, dtype=exact(evidence).dtype, device=evidence.device)
 
 
 class AlwaysPoint(nn.Module):
     """d_t held at 0: the layer is a pointer network (Vinyals et al. 2015), without shortlist weights."""
 
     def forward(self, evidence: Tensor) -> Tensor:
-        return torch.full(evidence.shape[:-1], -math.inf, dtype=_exact(evidence).dtype, device=evidence.device)
+        return torch.full(evidence.shape[:-1], -math.inf, dtype=exact(evidence).dtype, device=evidence.device)
 
 
 class NoisyTanh(nn.Module):
@@ -289,7 +288,7 @@ class NoisyTanh(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         beyond = _steps(x.detach().abs() > 1)  # few: the rest is left as it is
-        saturated = _DistinctRows.apply(x.flatten(), beyond)  # type: ignore[no-untyped-call]
+        saturated = distinct_rows(x.flatten(), beyond)
         delta = saturated.abs() - 1
         back = self.alpha * delta
         if self.training:
@@ -302,75 +301,6 @@ def masked_log_softmax(e: Tensor, mask: Tensor) -> Tensor:
     mask = mask.expand_as(e)
     alive = mask | ~mask.any(-1, keepdim=True)  # a dead row is computed as if it were whole, then struck out
     return e.masked_fill(~alive, -math.inf).log_softmax(-1).masked_fill(~mask, -math.inf)
-
-
-class _LogSoftmaxAt(torch.autograd.Function):
-    """log softmax(x Wᵀ + b) at one column a row, holding one (N, V) tensor where log_softmax and nll hold three.
-
-    The logits become exp(logits - their largest) in place; chunks of rows stay in the cache from pass to pass.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, column: Tensor) -> Tensor:
-        p = torch.addmm(bias, x, weight.t())  # (N, V)
-        gold = _exact(p.gather(1, column.unsqueeze(1)).squeeze(1))
-        largest, total = torch.empty_like(gold), torch.empty_like(gold)
-        for some in _chunks(p, IN_CACHE):
-            logits = _exact(p[some])
-            torch.amax(logits, 1, out=largest[some])
-            torch.sum(logits.sub_(largest[some].unsqueeze(1)).exp_(), 1, out=total[some])
-            if logits.dtype != p.dtype:
-                p[some] = logits
-        ctx.save_for_backward(x, weight, column, p, total)
-        return gold - largest - total.log()
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        x, weight, column, p, total = ctx.saved_tensors
-        grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
-        grad_bias = torch.zeros(len(weight), dtype=total.dtype, device=x.device)
-        buffer = torch.empty_like(p[: max(1, AT_A_TIME // len(weight))])
-        scale = (grad / total).unsqueeze(1).neg().to(p.dtype)
-        for some in _chunks(p, AT_A_TIME):
-            grad_p = torch.mul(p[some], scale[some], out=buffer[: len(p[some])])
-            grad_p.scatter_add_(1, column[some].unsqueeze(1), grad[some].unsqueeze(1).to(p.dtype))
-            grad_bias += grad_p.sum(0)
-            torch.mm(grad_p, weight, out=grad_x[some])
-            grad_weight.addmm_(grad_p.t(), x[some])
-        return grad_x, grad_weight, grad_bias.to(weight.dtype), None
-
-
-class _DistinctRows(torch.autograd.Function):
-    """x[rows] for rows that are all different: the gradient is copied back, not added up, which costs far less."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
-        ctx.save_for_backward(rows)
-        ctx.shape = x.shape
-        return x.index_select(0, rows)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (rows,) = ctx.saved_tensors
-        return grad.new_zeros(ctx.shape).index_copy_(0, rows, grad), None
-
-
-class _SparseRows(torch.autograd.Function):
-    """weight[rows], whose gradient is sparse: neither pass touches the other rows, however many there are."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, rows: Tensor) -> Tensor:
-        ctx.save_for_backward(rows)
-        ctx.shape = weight.shape
-        return weight.index_select(0, rows)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (rows,) = ctx.saved_tensors
-        return torch.sparse_coo_tensor(rows.unsqueeze(0), grad, ctx.shape, check_invariants=False), None
 
 
 def _copyable(location: Tensor | Annotations, step: Tensor) -> Tensor:
@@ -387,33 +317,13 @@ def _steps(mask: Tensor) -> Tensor:
 
 def _rows(x: Tensor, steps: Tensor) -> Tensor:
     """x (B, T, …) at some steps, (N, …)."""
-    rows: Tensor = _DistinctRows.apply(x.flatten(0, 1), steps)  # type: ignore[no-untyped-call]
-    return rows
-
-
-def _chunks(x: Tensor, numbers: int) -> Iterator[slice]:
-    """Slices of x's rows with about so many numbers each."""
-    rows = max(1, numbers // x.shape[1])
-    return (slice(start, min(start + rows, len(x))) for start in range(0, len(x), rows))
+    return distinct_rows(x.flatten(0, 1), steps)
 
 
 def _some(candidates: Tensor) -> Tensor:
     if candidates.numel() == 0:
         raise ValueError("the set of candidate words is empty: give at least one word id, or None for all words")
     return candidates
-
-
-def _exact(x: Tensor) -> Tensor:
-    """Probabilities are computed in float32 at least, whatever autocast made of the matrix products."""
-    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-
-
-def _autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """What F.linear does to its inputs under autocast, for an autograd function of our own."""
-    device = tensors[0].device.type
-    if not torch.is_autocast_enabled(device):
-        return tensors
-    return tuple(tensor.to(torch.get_autocast_dtype(device)) for tensor in tensors)
 
 
 def _logsumexp(x: Tensor) -> Tensor:

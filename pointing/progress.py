@@ -96,7 +96,7 @@ class _Lines:
         elapsed = time.monotonic() - self.start
         rate = self.done / elapsed
         of = "" if self.total is None else f" of {self.total:,}"
-        left = "" if self.total is None else f", {max(0, self.total - self.done) / rate:.0f} s left"
+        left = f", {max(0, self.total - self.done) / rate:.0f} s left" if self.total is not None and self.done else ""
         note = f", {self.text}" if self.text else ""
         line = f"{self.title}: {self.done:,}{of} {self.unit}, {rate:,.0f} {self.unit}/s{left}{note}"
         print(line, file=sys.stderr, flush=True)

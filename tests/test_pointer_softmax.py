@@ -331,7 +331,7 @@ def test_autocast_stays_near_float64(dtype):
 
 
 def test_many_rows_and_words_take_the_chunks_path(monkeypatch):
-    import pointing.pointer_softmax as module
+    import pointing.kernels as module
 
     whole = make().log_likelihood(*inputs())
     layer = make()

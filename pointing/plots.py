@@ -1,0 +1,43 @@
+"""Pictures: learning curves. matplotlib is an extra, and is imported only here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pointing.errors import missing_extra
+from pointing.files import whole_file
+
+Curve = Sequence[tuple[float, float]]
+
+
+def require_matplotlib() -> None:
+    """Says so before a long run, rather than after it, if the pictures cannot be made."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise missing_extra("matplotlib", "plots") from None
+
+
+def learning_curves(
+    path: Path, panels: Mapping[str, Mapping[str, Sequence[Curve]]], x_label: str, y_label: str
+) -> None:
+    """One panel a title; in it one colour a label, a thin line for each of its curves (one a seed)."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.8 * len(panels), 3.6), layout="constrained")
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axis, (title, labels) in zip(axes, panels.items(), strict=True):
+        for colour, (label, curves) in enumerate(labels.items()):
+            for number, curve in enumerate(curves):
+                x, y = zip(*curve, strict=True)
+                axis.plot(x, y, color=f"C{colour}", linewidth=1.4, label=label if number == 0 else None)
+        axis.set_title(title, fontsize=10)
+        axis.set_xlabel(x_label)
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel(y_label)
+    axes[0].set_ylim(bottom=0)
+    axes[0].legend(fontsize=8)
+    with whole_file(path) as part:
+        figure.savefig(part, format=path.suffix.removeprefix("."), dpi=150)

@@ -1,0 +1,185 @@
+"""The rarest-word task (paper §5.1): which word of a short sequence is the least frequent?
+
+A word's id is its rank, 0 the most frequent, so the answer is the largest id; the rarest words are pointed at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from pointing.config import RarestWord
+from pointing.pointer_softmax import Annotations, NeverPoint, PointerNetwork, PointerSoftmax, Switch
+
+VALIDATION_SEED, TEST_SEED = 2016, 2017  # fixed before training, the same for every run
+
+
+class Task:
+    """Draws sequences, and knows which word the model is to choose for each and what the model gets to see."""
+
+    def __init__(self, settings: RarestWord) -> None:
+        self.settings = settings
+        self.cumulative = self.unigram().cumsum(0).float()
+        self.shortlist = settings.words - (0 if settings.head == "softmax" else settings.rare)
+        self.training = None if settings.training is None else self.draw(settings.training, self._seeded(settings.seed))
+        self.count = torch.full((settings.words,), settings.min_count)
+        if self.training is not None:
+            self.count = self.training.flatten().bincount(minlength=settings.words)
+
+    def unigram(self) -> Tensor:
+        """The truncated geometric distribution over ranks."""
+        weight = (1 - self.settings.p) ** torch.arange(self.settings.words, dtype=torch.float64)
+        return weight / weight.sum()
+
+    def draw(self, sequences: int, generator: torch.Generator) -> Tensor:
+        """Word ids (B, J)."""
+        u = torch.rand(sequences, self.settings.length, generator=generator)
+        return torch.searchsorted(self.cumulative, u).clamp(max=self.settings.words - 1)
+
+    def batches(self, generator: torch.Generator) -> Iterator[Tensor]:
+        """Training sequences (B, J) without end: drawn afresh, or the fixed ones in a new order every epoch."""
+        batch = self.settings.batch
+        while self.training is None:
+            yield self.draw(batch, generator)
+        while True:
+            order = torch.randperm(len(self.training), generator=generator)
+            for some in order.split(batch):
+                yield self.training[some]
+
+    def seen(self, x: Tensor) -> Tensor:
+        """What the model reads (B, J): words too rare in a fixed training set are one unknown word, id |V|."""
+        return x.masked_fill(self.count[x] < self.settings.min_count, self.settings.words)
+
+    def target(self, x: Tensor) -> Tensor:
+        """(B, 1): the rarest word's id if the shortlist has it, else shortlist + the first position that holds it."""
+        word, _ = x.max(1)
+        place = (x == word.unsqueeze(1)).int().argmax(1)
+        return torch.where(word < self.shortlist, word, self.shortlist + place).unsqueeze(1)
+
+    def answer(self, x: Tensor, choice: Tensor) -> Tensor:
+        """The words (B,) that choices (B,) name: a pointer names whatever word stands there."""
+        place = (choice - self.shortlist).clamp(min=0).unsqueeze(1)
+        return torch.where(choice < self.shortlist, choice, x.gather(1, place).squeeze(1))
+
+    def held_out(self) -> tuple[Tensor, Tensor]:
+        """The validation and test sequences."""
+        sizes = (self.settings.validation, VALIDATION_SEED), (self.settings.test, TEST_SEED)
+        validation, test = (self.draw(size, self._seeded(seed)) for size, seed in sizes)
+        return validation, test
+
+    @staticmethod
+    def _seeded(seed: int) -> torch.Generator:
+        return torch.Generator().manual_seed(seed)
+
+
+class Reader(nn.Module):
+    """A GRU whose last state is the summary c; w from one hidden layer over it, l from another, d from both."""
+
+    def __init__(self, settings: RarestWord, shortlist: int) -> None:
+        super().__init__()
+        hidden = settings.hidden
+        self.head = settings.head
+        self.embedding = nn.Embedding(settings.words + 1, hidden)  # the last one is the unknown word's
+        self.gru = nn.GRU(hidden, hidden, batch_first=True)
+        self.for_word, self.for_place = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
+        if self.head == "softmax":
+            self.output = PointerSoftmax(shortlist, hidden, NeverPoint())
+            return
+        switch = Switch(
+            2 * hidden, hidden, layers=1, activation="tanh", bias=0, inverse_temperature=settings.inverse_temperature
+        )
+        if self.head == "summary":
+            self.place = nn.Linear(hidden, settings.length)
+        network = PointerNetwork(hidden, hidden) if self.head == "annotations" else None
+        self.output = PointerSoftmax(shortlist, hidden, switch, network)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor | Annotations]:
+        """What the output layer asks for: readout, evidence, location, for the one step."""
+        h, last = self.gru(self.embedding(x))  # (B, J, H), (1, B, H)
+        c = last.transpose(0, 1)  # (B, 1, H)
+        readout, query = torch.tanh(self.for_word(c)), torch.tanh(self.for_place(c))
+        if self.head == "softmax":
+            return readout, readout, readout.new_zeros(len(x), 1, 0)  # no positions to point at
+        evidence = torch.cat([readout, query], -1)
+        if self.head == "summary":
+            return readout, evidence, self.place(query).log_softmax(-1)
+        return readout, evidence, Annotations(query, h, torch.ones_like(x, dtype=torch.bool))
+
+
+@dataclass
+class Errors:
+    """Error rates in percent, and on how many test sequences; None where there are none."""
+
+    all: float
+    rare: float | None
+    unseen: float | None  # words that a fixed training set does not hold at all
+    other: float | None
+    counts: dict[str, int]
+
+
+@dataclass
+class Run:
+    settings: RarestWord
+    curve: list[dict[str, float]]  # update, then validation errors: all, rare, other
+    best_update: int
+    test: Errors  # of the weights with the least validation error
+    seconds: float
+    drawing_share: float  # of the training time that went into making batches
+
+
+def run(settings: RarestWord, on_update: Callable[[int], None] = lambda updates: None) -> Run:
+    """Trains one model and tests it; `on_update` hears how many updates were made since it last heard."""
+    torch.manual_seed(settings.seed)
+    task = Task(settings)
+    validation, test = task.held_out()
+    model = Reader(settings, task.shortlist)
+    optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
+    batches = task.batches(torch.Generator().manual_seed(settings.seed))
+    curve: list[dict[str, float]] = []
+    best: dict[str, Tensor] = {}
+    best_update, best_error = 0, float("inf")
+    start, drawing = time.perf_counter(), 0.0
+    for update in range(1, settings.updates + 1):
+        before = time.perf_counter()
+        x = next(batches)
+        seen, target = task.seen(x), task.target(x)
+        drawing += time.perf_counter() - before
+        readout, evidence, location = model(seen)
+        loss = -model.output.log_likelihood(readout, evidence, location, target).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if update % settings.validate_every == 0 or update == settings.updates:
+            errors = evaluate(model, task, validation)
+            now = {"update": update, "all": errors.all, "rare": errors.rare, "other": errors.other}
+            curve.append({name: value for name, value in now.items() if value is not None})
+            if errors.all < best_error:
+                best_update, best_error = update, errors.all
+                best = {name: weight.clone() for name, weight in model.state_dict().items()}
+            on_update(update % settings.validate_every or settings.validate_every)
+    seconds = time.perf_counter() - start
+    model.load_state_dict(best)
+    return Run(settings, curve, best_update, evaluate(model, task, test), seconds, drawing / seconds)
+
+
+@torch.no_grad()
+def evaluate(model: Reader, task: Task, sequences: Tensor) -> Errors:
+    model.eval()
+    wrong = torch.cat([_wrong(model, task, x) for x in sequences.split(1000)])
+    model.train()
+    answer = sequences.max(1).values
+    rare = answer >= task.settings.words - task.settings.rare
+    unseen = task.count[answer] == 0
+    groups = {"rare": rare & ~unseen, "unseen": unseen, "other": ~rare & ~unseen}
+    rates = {name: 100 * wrong[group].float().mean().item() if group.any() else None for name, group in groups.items()}
+    counts = {name: int(group.sum()) for name, group in groups.items()}
+    return Errors(all=100 * wrong.float().mean().item(), counts=counts, **rates)
+
+
+def _wrong(model: Reader, task: Task, x: Tensor) -> Tensor:
+    _, choice = model.output.top(1, *model(task.seen(x)))
+    return task.answer(x, choice.flatten()) != x.max(1).values

@@ -1,0 +1,187 @@
+"""Paper §5.1, made again: which runs, side by side on the machine's cores, and what they show."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict
+from hashlib import sha256
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pointing import __version__
+from pointing.config import RarestWord, checked
+from pointing.files import write_text
+from pointing.plots import learning_curves, require_matplotlib
+from pointing.progress import progress
+from pointing.tables import Table, mean_and_spread
+
+if TYPE_CHECKING:
+    from multiprocessing.sharedctypes import Synchronized
+
+PAPER = {"softmax": 48.2, "summary": 17.4}
+HEADS: dict[Literal["softmax", "summary", "annotations"], str] = {
+    "softmax": "softmax over all words",
+    "summary": "pointer softmax, l from the summary",
+    "annotations": "pointer softmax, l over the annotations",
+}
+GROUPS = ("all", "rare", "unseen", "other")
+
+_made: Synchronized[int] | None = None  # updates made by all workers together, shared with them
+
+
+def paper_size(p: float, updates: int, hidden: int, training: int | None, seeds: int) -> list[RarestWord]:
+    """Every head with the same everything else, for each seed."""
+    same = {"p": p, "updates": updates, "hidden": hidden, "training": training}
+    return [
+        checked(RarestWord, {**same, "head": head, "seed": seed}) for seed, head in product(range(1, seeds + 1), HEADS)
+    ]
+
+
+def quick() -> list[RarestWord]:
+    """Two minutes on 2 cores: the paper's setting in small, and one where rare words are truly rare."""
+    small = {"hidden": 128, "test": 20_000, "validation": 2_000}
+    afresh = [RarestWord(head=head, updates=600, **small) for head in HEADS]
+    fixed = [RarestWord(head=head, updates=600, training=5_000, p=0.005, **small) for head in HEADS]
+    return afresh + fixed
+
+
+def sweep(seeds: int) -> list[RarestWord]:
+    """Over p and over the size of the training set, in small, to see where pointing wins and where it does not."""
+    return [
+        RarestWord(head=head, p=p, training=training, hidden=128, updates=1600, seed=seed)
+        for seed, p, training, head in product(
+            range(1, seeds + 1), (0.001, 0.002, 0.005, 0.01), (None, 20_000, 5_000, 2_000), HEADS
+        )
+    ]
+
+
+def reproduce(runs: Sequence[RarestWord], out: Path, command: str, workers: int | None = None) -> Report:
+    """Makes the runs that `out` does not hold yet, then writes and returns the report on all of them."""
+    require_matplotlib()
+    made = {path.stem: path for path in (out / "runs").glob("*.json")}
+    missing = [settings for settings in runs if _key(settings) not in made]
+    _train(missing, out, workers or os.cpu_count() or 1)
+    results = [json.loads((out / "runs" / f"{_key(settings)}.json").read_text()) for settings in runs]
+    return report(results, out, command)
+
+
+def _train(runs: Sequence[RarestWord], out: Path, workers: int) -> None:
+    """One process a core, one thread each: small matrices gain nothing from two."""
+    if not runs:
+        return
+    context = get_context("spawn")
+    made = context.Value("l", 0)
+    total = sum(settings.updates for settings in runs)
+    with (
+        progress("training", total, "updates") as bar,
+        ProcessPoolExecutor(min(len(runs), workers), context, initializer=_share, initargs=(made,)) as pool,
+    ):
+        waiting: set[Future[Path]] = {pool.submit(_run, settings, out) for settings in runs}
+        shown = 0
+        try:
+            while waiting:
+                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+                now = made.value
+                bar.advance(now - shown)
+                shown = now
+                for future in done:
+                    future.result()  # a worker's error is ours
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _share(made: Synchronized[int]) -> None:
+    global _made
+    _made = made
+
+
+def _run(settings: RarestWord, out: Path) -> Path:
+    """In a worker: one run, and its result on disk, so that what is cut off goes on from there."""
+    import torch
+
+    from pointing import rarest_word
+
+    def count(updates: int) -> None:
+        if _made is not None:
+            with _made.get_lock():
+                _made.value += updates
+
+    torch.set_num_threads(1)
+    result = rarest_word.run(settings, count)
+    path = out / "runs" / f"{_key(settings)}.json"
+    write_text(path, json.dumps({**asdict(result), "settings": settings.model_dump(), "made_by": _made_by()}))
+    return path
+
+
+def _key(settings: RarestWord) -> str:
+    text = json.dumps([settings.model_dump(), __version__], sort_keys=True)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _made_by() -> dict[str, str]:
+    import platform
+
+    import torch
+
+    return {"pointing": __version__, "torch": torch.__version__, "python": platform.python_version()}
+
+
+class Report(NamedTuple):
+    table: Table
+    results: dict[str, Any]
+
+
+def report(results: Sequence[dict[str, Any]], out: Path, command: str) -> Report:
+    """Markdown, JSON and pictures in `out`."""
+    cells = _cells(results)
+    table = _table(cells)
+    panels = {
+        title: {HEADS[head]: [_curve(run) for run in runs] for head, runs in heads.items()}
+        for title, heads in cells.items()
+    }
+    learning_curves(out / "curves.png", panels, "updates", "validation error (%)")
+    learning_curves(out / "curves.svg", panels, "updates", "validation error (%)")
+    summary = {"command": command, "paper": PAPER, "made_by": results[0]["made_by"], "runs": list(results)}
+    write_text(out / "results.json", json.dumps(summary, indent=1) + "\n")
+    drawing = mean(run["drawing_share"] for run in results)
+    notes = (
+        f"Error in percent on the test set, of the weights with the least validation error; ± is the standard "
+        f"deviation over seeds. *rare*: the answer is one of the rarest words, which are pointed at; *unseen*: it "
+        f"does not occur in the training set at all; *other*: the rest. Drawing the batches took {drawing:.1%} of "
+        f"the training time.\n\nMade by `{command}`; `results.json` holds every setting and every curve."
+    )
+    page = f"# The rarest word (paper §5.1)\n\n{table.markdown()}\n{notes}\n\n![validation error](curves.png)\n"
+    write_text(out / "report.md", page)
+    return Report(table, summary)
+
+
+def _cells(results: Iterable[dict[str, Any]]) -> dict[str, dict[Literal["softmax", "summary", "annotations"], Any]]:
+    """Runs that differ only in head and seed belong together: title → head → runs."""
+    cells: dict[str, Any] = {}
+    for run in results:
+        s = run["settings"]
+        drawn = "drawn afresh" if s["training"] is None else f"{s['training']:,} sequences"
+        title = f"p = {s['p']:g}, {drawn}, hidden {s['hidden']}"
+        cells.setdefault(title, {}).setdefault(s["head"], []).append(run)
+    return cells
+
+
+def _table(cells: dict[str, Any]) -> Table:
+    rows = [["the paper", HEADS[head], "–", f"{error}", "", "", ""] for head, error in PAPER.items()]  # type: ignore[index]
+    for title, heads in cells.items():
+        for head, runs in heads.items():
+            errors = [[run["test"][group] for run in runs if run["test"][group] is not None] for group in GROUPS]
+            updates = f"{mean(run['best_update'] for run in runs):,.0f}"
+            rows.append([title, HEADS[head], updates, *(mean_and_spread(e) if e else "" for e in errors)])
+    return Table("The rarest word: error in %", ["training", "output layer", "updates", *GROUPS], rows)
+
+
+def _curve(run: dict[str, Any]) -> list[tuple[float, float]]:
+    return [(point["update"], point["all"]) for point in run["curve"]]

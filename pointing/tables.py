@@ -1,0 +1,42 @@
+"""One table, shown to people on a terminal and written as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass
+class Table:
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]  # the first column is text, the others are figures
+
+    def markdown(self) -> str:
+        line = "|" + "|".join("---" if column == 0 else "---:" for column in range(len(self.header))) + "|"
+        rows = ["| " + " | ".join(row) + " |" for row in self.rows]
+        return "\n".join(["| " + " | ".join(self.header) + " |", line, *rows]) + "\n"
+
+    def show(self) -> None:
+        """On standard output: drawn on a terminal, Markdown where a program or a file reads it."""
+        from rich.console import Console
+        from rich.table import Table as Drawn
+
+        console = Console()
+        if not console.is_terminal:
+            print(f"{self.title}\n\n{self.markdown()}")
+            return
+        drawn = Drawn(title=self.title, title_justify="left")
+        for column, name in enumerate(self.header):
+            drawn.add_column(name, justify="left" if column == 0 else "right")
+        for row in self.rows:
+            drawn.add_row(*row)
+        console.print(drawn)
+
+
+def mean_and_spread(values: Sequence[float], digits: int = 1) -> str:
+    """`12.3 ± 0.4`: the mean and the standard deviation over seeds; the value alone if there is just one."""
+    from statistics import mean, stdev
+
+    text = f"{mean(values):.{digits}f}"
+    return text if len(values) < 2 else f"{text} ± {stdev(values):.{digits}f}"
