@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +22,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 reproduce = typer.Typer(help="The paper's tables and figures, its numbers beside ours.", no_args_is_help=True)
+data = typer.Typer(help="Bring a public corpus as plain parallel text.", no_args_is_help=True)
+app.add_typer(data, name="data")
 app.add_typer(reproduce, name="reproduce")
+Out = Annotated[Path, typer.Option(help="Folder for the files.")]
 
 
 def _version(asked: bool) -> None:
@@ -37,6 +41,115 @@ def _options(
     ] = False,
 ) -> None:
     pass
+
+
+@app.command()
+def prepare(
+    config: Annotated[Path, typer.Argument(help="The experiment's YAML file.")],
+    changes: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the corpus (default: corpora/ + the file's name).")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes (default: one a core).")] = None,
+    show: Annotated[int, typer.Option(help="Also show so many examples, with their pointers.")] = 0,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON.")] = False,
+) -> None:
+    """Text to a prepared corpus: tokens, vocabularies, pointers, statistics.
+
+    Run again with nothing changed, it does nothing.
+    """
+    from pointing import preparation
+    from pointing.config import read_config
+
+    folder = out or Path("corpora") / config.stem
+    corpus, made = preparation.prepare(read_config(config, changes or ()), folder, workers)
+    if json_output:
+        print(json.dumps(corpus.about["statistics"]))
+        return
+    for table in preparation.tables(corpus):
+        table.show()
+    for row in range(show):
+        print(preparation.show(corpus, row))
+    print(f"{folder}: {'prepared' if made else 'was prepared already, nothing has changed'}")
+
+
+@app.command()
+def dictionary(
+    source: Annotated[Path, typer.Argument(help="Source text, plain or .gz, one line a sentence.")],
+    target: Annotated[Path, typer.Argument(help="Its translation, line by line.")],
+    out: Annotated[Path, typer.Option(help="Where to write the word pairs (TSV).")],
+    languages: Annotated[tuple[str, str], typer.Option(help="Of source and target.")] = ("en", "fr"),
+    lowercase: Annotated[bool, typer.Option(help="Lower-case the words.")] = True,
+    tokenizer: Annotated[str, typer.Option(help="regex, moses or whitespace.")] = "regex",
+) -> None:
+    """Induce a word dictionary from parallel text."""
+    from pointing import preparation
+    from pointing.config import Parallel, Text, checked
+
+    text = checked(Text, {"tokenizer": tokenizer, "lowercase": lowercase})
+    made = preparation.induce_dictionary(Parallel(source=source, target=target), text, languages)
+    made.save(out)
+    print(f"{out}: {len(made):,} word pairs")
+
+
+@data.command()
+def debian(
+    out: Out,
+    languages: Annotated[tuple[str, str], typer.Option(help="Two languages that Debian's translators write.")] = (
+        "en",
+        "fr",
+    ),
+    synopsis: Annotated[bool, typer.Option("--synopsis", help="English long description → synopsis.")] = False,
+    dev: Annotated[int, typer.Option(help="Pairs for development.")] = 2000,
+    test: Annotated[int, typer.Option(help="Pairs for testing.")] = 2000,
+    seed: Annotated[int, typer.Option(help="Of the split.")] = 1,
+    suite: Annotated[str | None, typer.Option(help="Only this suite of the machine's apt sources.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Debian's package descriptions, through this machine's apt: no root, the system's lists untouched."""
+    from pointing.data import debian as source
+
+    _say(source.bring(out, languages, synopsis=synopsis, dev=dev, test=test, seed=seed, suite=suite), json_output)
+
+
+@data.command()
+def newstest(
+    name: Annotated[str, typer.Argument(help="A test set that sacreBLEU knows: wmt11, newstest2011, …")],
+    out: Out,
+    languages: Annotated[tuple[str, str], typer.Option(help="Source and target.")] = ("en", "fr"),
+    dev: Annotated[str | None, typer.Option(help="Another test set, for development.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """A WMT test set, through sacreBLEU's own downloader."""
+    from pointing.data import newstest as source
+
+    _say(source.bring(out, name, languages, dev=dev), json_output)
+
+
+@data.command()
+def huggingface(
+    name: Annotated[str, typer.Argument(help="Of a data set on the hub, or a local folder.")],
+    source_column: Annotated[str, typer.Argument(help="Column of the source; dotted if nested: translation.en.")],
+    target_column: Annotated[str, typer.Argument(help="Column of the target.")],
+    out: Out,
+    config: Annotated[str | None, typer.Option(help="The data set's configuration.")] = None,
+    revision: Annotated[str | None, typer.Option(help="A commit or tag of the data set.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many pairs a split.")] = None,
+    splits: Annotated[list[str] | None, typer.Option("--split", help="theirs=ours, such as validation=dev.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Any translation or summarization set that Hugging Face datasets can load (an extra)."""
+    from pointing.data import huggingface as source
+
+    named = {theirs: ours or theirs for theirs, _, ours in (one.partition("=") for one in splits or [])}
+    summary = source.bring(
+        out, name, source_column, target_column, config=config, splits=named or None, revision=revision, limit=limit
+    )
+    _say(summary, json_output)
+
+
+def _say(summary: Any, as_json: bool) -> None:
+    print(json.dumps(asdict(summary), default=str) if as_json else summary)
 
 
 @reproduce.command("rarest-word")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -52,6 +52,123 @@ def _keys(kind: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
             return []
         kind = annotation
     return list(kind.model_fields)
+
+
+class Parallel(Settings):
+    """Two files, plain or .gz, one line an example; for entities with a tag for every token, in files of their own."""
+
+    source: Path
+    target: Path
+    source_tags: Path | None = None
+    target_tags: Path | None = None
+
+
+class Data(Settings):
+    train: Parallel
+    dev: Parallel
+    test: Parallel | None = None
+    languages: tuple[str, str] = ("en", "fr")  # of source and target: for Moses and for detokenising
+
+    def splits(self) -> dict[str, Parallel]:
+        splits = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {name: files for name, files in splits.items() if files is not None}
+
+
+class Text(Settings):
+    tokenizer: Literal["regex", "moses", "whitespace"] = "regex"
+    lowercase: bool = True
+    digits: Literal["keep", "fold"] = "keep"  # fold: every digit becomes #, as in Gigaword
+    unicode: Literal["keep", "nfc", "nfkc"] = "nfc"
+    max_tokens: Positive = 50  # longer pairs are left out of training, and source lines cut at test
+
+
+class VocabularySize(Settings):
+    """The most frequent words of each side, and no word below min_count; whichever binds."""
+
+    source: Annotated[int, Field(gt=2)] | None = 30_000  # the end of sentence and the unknown word are two of them
+    target: Annotated[int, Field(gt=2)] | None = 30_000
+    min_count: Positive = 1
+
+
+class Pointers(Settings):
+    policy: Literal["none", "unknown-words", "entities", "dictionary", "all-matches"] = "unknown-words"
+    dictionary: Path | Literal["induced"] | None = None  # a TSV of word pairs, or induced from the training text
+    unreachable: Literal["unk", "attention"] = "unk"  # what a word becomes that no pointer reaches
+    tagger: str | None = None  # a spaCy pipeline for entities, where no tags come with the data
+
+    @model_validator(mode="after")
+    def _a_dictionary_is_there_when_it_is_used(self) -> Pointers:
+        if self.policy == "dictionary" and self.dictionary is None:
+            raise ValueError("policy dictionary needs a dictionary: a TSV file of word pairs, or 'induced'")
+        return self
+
+
+class Vectors(Settings):
+    """Where the embeddings start: word2vec trained on the corpus itself, or a word2vec or GloVe file; null: random."""
+
+    source: Path | Literal["word2vec"] | None = None
+    target: Path | Literal["word2vec"] | None = None
+    width: Positive = 100  # of word2vec vectors trained here
+
+
+class Training(Settings):
+    batch: Positive = 32
+    batch_by: Literal["sentences", "tokens"] = "sentences"  # tokens: of the longer side, padding counted
+    large_vocabulary: Positive | None = None  # candidate words of a batch (the paper: 2,000)
+    seed: int = 1
+
+
+class Config(Settings):
+    """One experiment, as its YAML file has it."""
+
+    data: Data
+    text: Text = Text()
+    vocabulary: VocabularySize = VocabularySize()
+    pointers: Pointers = Pointers()
+    embeddings: Vectors = Vectors()
+    training: Training = Training()
+
+    @model_validator(mode="after")
+    def _entities_have_tags(self) -> Config:
+        if self.pointers.policy == "entities" and self.pointers.tagger is None:
+            for name, files in self.data.splits().items():
+                if files.source_tags is None or files.target_tags is None:
+                    raise ValueError(
+                        f"policy entities needs tags: data.{name}.source_tags and data.{name}.target_tags, "
+                        "or pointers.tagger with the name of a spaCy pipeline"
+                    )
+        return self
+
+
+def read_config(path: str | Path, changes: Sequence[str] = ()) -> Config:
+    """A YAML file with changes such as "model.hidden=256" laid over it, checked whole."""
+    import yaml
+
+    try:
+        values = yaml.safe_load(Path(path).read_bytes())
+    except OSError as error:
+        raise Misuse(f"cannot be read: {error.strerror}", path) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        what = getattr(error, "problem", None) or str(error)
+        raise Misuse(f"not YAML: {what}", path, None if mark is None else mark.line + 1) from None
+    if not isinstance(values, dict):
+        raise Misuse("settings are sections with keys; see docs/configuration.md", path)
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise Misuse(f"--set {change}: write it as section.key=value")
+        section = values
+        *outer, last = key.split(".")
+        for name in outer:
+            section = section.setdefault(name, {})
+            if not isinstance(section, dict):
+                raise Misuse(f"--set {change}: {name} is not a section")
+        try:
+            section[last] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise Misuse(f"--set {change}: {value!r} is not a YAML value") from None
+    return checked(Config, values, path)
 
 
 class RarestWord(Settings):

@@ -1,0 +1,249 @@
+"""Prepared examples on disk, memory-mapped; batches of them; a batch's candidate words (large-vocabulary trick)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pointing.dictionary import Dictionary
+from pointing.errors import Misuse
+from pointing.vocabulary import EOS, UNK, Vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+SCHEMA = pa.schema(
+    {
+        "source": pa.list_(pa.int32()),  # ids in the source vocabulary
+        "source_words": pa.list_(pa.int32()),  # their names in the output: target id, or V + first position
+        "starts": pa.list_(pa.int32()),  # where each source token's characters begin in source_text
+        "ends": pa.list_(pa.int32()),
+        "target": pa.list_(pa.int32()),  # the choice to be learned: target id, or V + source position; ends with EOS
+        "target_words": pa.list_(pa.int32()),  # the same words as target ids, UNK outside the shortlist
+        "source_text": pa.string(),  # the raw lines
+        "target_text": pa.string(),
+        "line": pa.int32(),  # of the files that they came from, counted from 1
+    }
+)
+ROW_GROUP = 1 << 15  # examples that lie together on disk
+POOL = 100  # batches whose examples are sorted by length together
+
+
+class Batch(NamedTuple):
+    """Tensors of B examples; padding is 0 and False."""
+
+    rows: Longs  # which examples these are
+    x: Tensor  # (B, J) source ids
+    x_mask: Tensor  # (B, J)
+    x_words: Tensor  # (B, J) what copying each position writes: target id, or V + first position
+    target: Tensor  # (B, T) the choices to be learned
+    y: Tensor  # (B, T) the same words as target ids, for feeding back
+    mask: Tensor  # (B, T)
+
+
+class Split:
+    """One memory-mapped file of examples."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise Misuse(f"not a prepared corpus ({error}); run `pointing prepare` again", path) from None
+        self.groups = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+        self.first_row = np.cumsum([0, *(group.num_rows for group in self.groups)])
+        self.source_lengths = self._lengths("source")
+        self.target_lengths = self._lengths("target")
+
+    def __len__(self) -> int:
+        return int(self.first_row[-1])
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        """One example, whole."""
+        group = int(np.searchsorted(self.first_row, row, side="right")) - 1
+        example: dict[str, Any] = self.groups[group].slice(row - self.first_row[group], 1).to_pylist()[0]
+        return example
+
+    def batch(self, rows: Longs) -> Batch:
+        import torch
+
+        x, lengths = self._padded("source", rows)
+        target, target_lengths = self._padded("target", rows)
+        arrays = (
+            x,
+            np.arange(x.shape[1]) < lengths[:, None],
+            self._padded("source_words", rows)[0],
+            target,
+            self._padded("target_words", rows)[0],
+            np.arange(target.shape[1]) < target_lengths[:, None],
+        )
+        return Batch(rows, *(torch.from_numpy(array) for array in arrays))
+
+    def _padded(self, column: str, rows: Longs) -> tuple[Longs, Ints]:
+        """A column's values at some rows, (B, longest), and their lengths (B,); one copy for each group touched."""
+        lengths = (self.source_lengths if column.startswith("source") else self.target_lengths)[rows]
+        width = np.arange(lengths.max(initial=0))
+        padded = np.zeros((len(rows), len(width)), np.int64)
+        groups = np.searchsorted(self.first_row, rows, side="right") - 1
+        for group in np.unique(groups):
+            here = np.flatnonzero(groups == group)
+            offsets, values = _flat(self.groups[group], column)
+            start = offsets[rows[here] - self.first_row[group]]
+            real = width < lengths[here, None]
+            padded[here] = values[np.where(real, start[:, None] + width, 0)] * real
+        return padded, lengths
+
+    def _lengths(self, column: str) -> Ints:
+        return np.concatenate([np.diff(_flat(group, column)[0]) for group in self.groups] or [np.empty(0, np.int32)])
+
+
+def _flat(group: pa.RecordBatch, column: str) -> tuple[Ints, Ints]:
+    """A list column as it lies in the file: offsets (rows + 1,) and all values end to end; nothing is copied."""
+    lists: Any = group.column(column)
+    return lists.offsets.to_numpy(), lists.values.to_numpy()
+
+
+class Corpus:
+    """A prepared folder: vocabularies, splits, the dictionary if there is one, and how they were made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            self.about: dict[str, Any] = json.loads((folder / "prepared.json").read_text())
+        except (OSError, ValueError):
+            raise Misuse("not a prepared corpus: there is no whole prepared.json in it", folder) from None
+        placeholders = self.about["placeholders"]
+        self.source = Vocabulary.load(folder / "source.vocabulary", placeholders)
+        self.target = Vocabulary.load(folder / "target.vocabulary", placeholders)
+        dictionary = folder / "dictionary.tsv"
+        self.dictionary = Dictionary.load(dictionary) if dictionary.exists() else None
+
+    def split(self, name: str) -> Split:
+        return Split(self.folder / f"{name}.arrow")
+
+
+def plan(
+    lengths: Ints, batch: int, by: Literal["sentences", "tokens"], seed: int, epoch: int, pool: int = POOL
+) -> list[Longs]:
+    """One epoch's batches as rows, in order: examples of like length together, everything else shuffled.
+
+    The same seed and epoch give the same plan, so the order can be taken up again at any batch.
+    """
+    rng = np.random.default_rng([seed, epoch])
+    order = rng.permutation(len(lengths))
+    examples = batch * pool if by == "sentences" else max(1, int(batch * pool / max(1.0, lengths.mean())))
+    batches: list[Longs] = []
+    for start in range(0, len(order), examples):
+        rows = order[start : start + examples]
+        rows = rows[np.argsort(lengths[rows], kind="stable")]
+        batches += _by_sentences(rows, batch) if by == "sentences" else _by_tokens(rows, lengths[rows], batch)
+    return [batches[number] for number in rng.permutation(len(batches))]
+
+
+def _by_sentences(rows: Longs, batch: int) -> list[Longs]:
+    return [rows[start : start + batch] for start in range(0, len(rows), batch)]
+
+
+def _by_tokens(rows: Longs, lengths: Ints, budget: int) -> list[Longs]:
+    """Cuts rows, shortest first, so that no batch has more than `budget` tokens, padding counted; one row at least."""
+    batches, start = [], 0
+    while start < len(rows):
+        some = lengths[start : start + budget]
+        cost = some * np.arange(1, len(some) + 1)
+        taken = max(1, int(np.searchsorted(cost, budget, side="right")))
+        batches.append(rows[start : start + taken])
+        start += taken
+    return batches
+
+
+def padding_share(lengths: Ints, batches: list[Longs]) -> float:
+    """The share of a padded batch's places that hold nothing."""
+    real = sum(int(lengths[rows].sum()) for rows in batches)
+    padded = sum(int(lengths[rows].max()) * len(rows) for rows in batches)
+    return 1 - real / max(1, padded)
+
+
+class Batches:
+    """A split's batches without end, epoch after epoch; `epoch` and `done` say where it is, and where to go on.
+
+    With several processes each gets its rows of every batch: together they see what one process would.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        batch: int,
+        by: Literal["sentences", "tokens"] = "sentences",
+        *,
+        seed: int = 1,
+        epoch: int = 0,
+        done: int = 0,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        self.split, self.size, self.by, self.seed = split, batch, by, seed
+        self.epoch, self.done = epoch, done
+        self.rank, self.world = rank, world
+        self.lengths = np.maximum(split.source_lengths, split.target_lengths)
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            batches = plan(self.lengths, self.size, self.by, self.seed, self.epoch)
+            while self.done < len(batches):
+                rows = batches[self.done][self.rank :: self.world]
+                self.done += 1
+                yield self.split.batch(rows)
+            self.epoch, self.done = self.epoch + 1, 0
+
+
+class Translations(NamedTuple):
+    """The dictionary between two vocabularies, as arrays: ids[offsets[source id] : offsets[source id + 1]]."""
+
+    offsets: Longs
+    ids: Ints
+
+    @classmethod
+    def between(cls, source: Vocabulary, target: Vocabulary, dictionary: Dictionary) -> Translations:
+        pairs = {(source[word], target[other]) for word, other, _ in dictionary.pairs()}
+        known = sorted((x, y) for x, y in pairs if x != UNK and y != UNK)
+        array = np.array(known, dtype=np.int64).reshape(-1, 2)
+        return cls(np.searchsorted(array[:, 0], np.arange(len(source) + 1)), array[:, 1].astype(np.int32))
+
+    def of(self, x: Longs) -> Longs:
+        """The target ids that any of the source ids translates to."""
+        start, count = self.offsets[x], self.offsets[x + 1] - self.offsets[x]
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        translated: Longs = self.ids[np.repeat(start, count) + within].astype(np.int64)
+        return translated
+
+
+def candidates(
+    batch: Batch,
+    size: int,
+    V: int,  # noqa: N803
+    translations: Translations | None = None,
+    training: bool = True,
+) -> Tensor:
+    """The target words that compete in this batch (large-vocabulary trick, paper §5.2), sorted, at least `size`.
+
+    The source's words and their translations, in training the gold words, then the most common target words.
+    """
+    import torch
+
+    x_words = batch.x_words[batch.x_mask].numpy()
+    wanted = [np.array([EOS, UNK]), x_words[x_words < V]]
+    if training:
+        wanted.append(batch.y[batch.mask].numpy())
+    if translations is not None:
+        wanted.append(translations.of(np.unique(batch.x[batch.x_mask].numpy())))
+    chosen = np.unique(np.concatenate(wanted))
+    common = np.setdiff1d(np.arange(min(V, size)), chosen, assume_unique=True)  # ids go from common to rare
+    return torch.from_numpy(np.sort(np.concatenate([chosen, common[: max(0, size - len(chosen))]])))

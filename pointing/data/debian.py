@@ -1,0 +1,163 @@
+"""Debian's package descriptions: translations (en → fr, or any two languages), or long description → synopsis.
+
+Tens of thousands of examples full of names: programs, formats, libraries, people.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pointing.data import descriptions
+from pointing.data.apt import translations
+from pointing.data.descriptions import Description
+from pointing.data.parallel import Corpus, Summary, writing
+from pointing.data.split import deal, groups
+from pointing.errors import Misuse
+from pointing.progress import track
+
+LONG_ENOUGH = 40  # characters: shorter texts ("LIRC", "remote control (LIRC)") may well differ in length
+TOO_DIFFERENT = 2.5  # times as long, or as short, as is usual between the two languages
+
+Pair = tuple[str, str]
+
+
+@dataclass
+class Document:
+    """What one description gives: its pairs, and all the texts through which it could leak into another split."""
+
+    package: str
+    pairs: list[Pair]
+    texts: set[str]
+
+
+def bring(
+    out: str | Path,
+    languages: tuple[str, str] = ("en", "fr"),
+    *,
+    synopsis: bool = False,
+    dev: int = 2000,
+    test: int = 2000,
+    seed: int = 1,
+    suite: str | None = None,
+) -> Summary:
+    """Writes train, dev and test, each with a file for each side and one that names the package of each line.
+
+    With synopsis, the sides are `description` and `synopsis`, both in the first of the languages.
+    """
+    source, target = languages
+    if min(dev, test) < 0:
+        raise Misuse("dev and test are numbers of pairs: 0 or more")
+    if source == target and not synopsis:
+        raise Misuse(f"a translation needs two languages, not {source!r} twice")
+    what = f"{source} synopses" if synopsis else f"{source}-{target}"
+    sides = ("description", "synopsis") if synopsis else languages
+    wanted = languages[:1] if synopsis else languages
+    with writing(f"Debian package descriptions, {what}", out, [*sides, "package"]) as corpus:
+        with translations(wanted, suite) as fetched:
+            corpus.name += f", {' '.join(fetched.suites)}"
+            corpus.warnings += fetched.warnings
+            read = {language: _read(fetched.files[language]) for language in wanted}
+        if synopsis:
+            documents = _synopses(read[source], corpus.left_out)
+        else:
+            documents = _translations(read[source], read[target], corpus.left_out)
+        _drop_repeated(documents, corpus.left_out)
+        _write(documents, corpus, {split: size for split, size in (("dev", dev), ("test", test)) if size}, seed)
+    return corpus.summary()
+
+
+def _read(files: Iterable[Path]) -> dict[str, Description]:
+    """The descriptions by their md5; several packages, and several suites, may have the very same."""
+    found: dict[str, Description] = {}
+    for file in files:
+        for description in track(descriptions.read(file), f"reading {file.name}", None, "descriptions"):
+            found.setdefault(description.md5, description)
+    return found
+
+
+def _translations(
+    left: dict[str, Description], right: dict[str, Description], left_out: Counter[str]
+) -> list[Document]:
+    left_out["descriptions that only one of the languages has"] = len(left.keys() ^ right.keys())
+    documents = []
+    for md5 in left:
+        if md5 not in right:
+            continue
+        pairs = list(descriptions.paired(left[md5], right[md5]))
+        if len(pairs) == 1 and left[md5].body:
+            left_out["bodies whose paragraphs do not match"] += 1
+        texts = {text for pair in pairs for text in pair}.union(left[md5].pieces(), right[md5].pieces())
+        documents.append(Document(left[md5].package, pairs, texts))
+    _drop(documents, _half_empty, "pairs with an empty side", left_out)
+    _drop(documents, _untranslated, "pairs with the same text on both sides", left_out)
+    ratios = [_log_ratio(pair) for document in documents for pair in document.pairs]
+    usual = statistics.median(ratios) if ratios else 0.0
+
+    def different(pair: Pair) -> bool:
+        off = abs(_log_ratio(pair) - usual)
+        return off > math.log(TOO_DIFFERENT) and max(map(len, pair)) >= LONG_ENOUGH
+
+    _drop(documents, different, "pairs of too different lengths", left_out)
+    return documents
+
+
+def _synopses(by_md5: dict[str, Description], left_out: Counter[str]) -> list[Document]:
+    documents = [
+        Document(description.package, [(description.long(), description.title)], set(description.pieces()))
+        for description in by_md5.values()
+        if description.long()
+    ]
+    left_out["descriptions that are a synopsis only"] = len(by_md5) - len(documents)
+    _drop(documents, _untranslated, "pairs with the same text on both sides", left_out)
+    return documents
+
+
+def _drop(documents: list[Document], bad: Callable[[Pair], bool], reason: str, left_out: Counter[str]) -> None:
+    for document in documents:
+        good = [pair for pair in document.pairs if not bad(pair)]
+        if len(good) < len(document.pairs):
+            left_out[reason] += len(document.pairs) - len(good)
+            document.pairs = good
+
+
+def _drop_repeated(documents: list[Document], left_out: Counter[str]) -> None:
+    seen: set[Pair] = set()
+
+    def repeated(pair: Pair) -> bool:
+        again = pair in seen
+        seen.add(pair)
+        return again
+
+    _drop(documents, repeated, "pairs seen before", left_out)
+
+
+def _half_empty(pair: Pair) -> bool:
+    return not all(pair)
+
+
+def _untranslated(pair: Pair) -> bool:
+    """Equal but for case and marks: a font's name, a command, or a text that nobody translated."""
+    left, right = (re.sub(r"[\W_]+", " ", text.casefold()).strip() for text in pair)
+    return left == right
+
+
+def _log_ratio(pair: Pair) -> float:
+    return math.log(len(pair[1]) / len(pair[0]))
+
+
+def _write(documents: list[Document], corpus: Corpus, held_out: dict[str, int], seed: int) -> None:
+    counts = [len(document.pairs) for document in documents]
+    if sum(counts) < 2 * sum(held_out.values()):
+        raise Misuse(f"there are only {sum(counts):,} pairs: ask for fewer in dev and test than {held_out}")
+    linked = groups([document.texts for document in documents])
+    dealt = deal(linked, [document.package for document in documents], counts, held_out, seed)
+    for split, chosen in dealt.items():
+        for number in chosen:
+            for source, target in documents[number].pairs:
+                corpus.add(split, source, target, documents[number].package)

@@ -1,0 +1,134 @@
+"""A corpus as plain parallel text: a folder with a file for each split and side, and a note of what is in it.
+
+Line n of `train.en` and line n of `train.fr` are one example. `corpus.json` says how many there are, which were left
+out and why.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TextIO
+
+from pointing.errors import Misuse
+from pointing.files import whole_folder
+
+NOTE = "corpus.json"
+TOKEN = re.compile(r"\w+|[^\w\s]")  # near enough to a tokenizer's count, and the same for every corpus
+SHORT = 50  # tokens: the paper's limit on a side
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was brought: `short` counts the pairs of at most 50 tokens a side (words and punctuation marks)."""
+
+    corpus: str
+    folder: str
+    files: tuple[str, ...]
+    pairs: dict[str, int]  # by split
+    short: dict[str, int]  # by split
+    left_out: dict[str, int]  # by reason
+    changed: dict[str, int]  # by what was done
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.corpus}, in {self.folder}:"]
+        for split, pairs in self.pairs.items():
+            lines.append(f"  {split}: {pairs:,} pairs, {self.short[split]:,} of at most {SHORT} tokens a side")
+        lines += [f"  left out: {count:,} {reason}" for reason, count in self.left_out.items()]
+        lines += [f"  changed: {count:,} {what}" for what, count in self.changed.items()]
+        return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
+
+
+class Corpus:
+    """The corpus being written: pairs go straight to disk, so that its size does not matter."""
+
+    def __init__(self, name: str, folder: Path, sides: Sequence[str]) -> None:
+        self.name, self.folder, self.sides = name, folder, tuple(sides)
+        self.pairs: Counter[str] = Counter()
+        self.short: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self.changed: Counter[str] = Counter()
+        self.warnings: list[str] = []
+        self._part: Path | None = None
+        self._open = ExitStack()
+        self._files: dict[str, list[TextIO]] = {}
+
+    def add(self, split: str, *texts: str) -> None:
+        """One example: a text for each side, none of them with a line break."""
+        for text, file in zip(texts, self._files_of(split), strict=True):
+            assert "\n" not in text, text
+            file.write(text + "\n")
+        self.pairs[split] += 1
+        self.short[split] += all(len(TOKEN.findall(text)) <= SHORT for text in texts[:2])
+
+    def summary(self) -> Summary:
+        files = tuple(f"{split}.{side}" for split in self._files for side in self.sides)
+        counts = {split: self.pairs[split] for split in self._files}
+        return Summary(
+            self.name,
+            str(self.folder),
+            files,
+            counts,
+            {split: self.short[split] for split in counts},
+            dict(self.left_out),
+            dict(self.changed),
+            tuple(self.warnings),
+        )
+
+    def _files_of(self, split: str) -> list[TextIO]:
+        if split not in self._files:
+            assert self._part is not None
+            self._files[split] = [
+                # errors: a lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark
+                self._open.enter_context(
+                    (self._part / f"{split}.{side}").open("w", encoding="utf-8", errors="replace", newline="\n")
+                )
+                for side in self.sides
+            ]
+        return self._files[split]
+
+    @contextmanager
+    def _writing(self, part: Path) -> Iterator[None]:
+        self._part = part
+        with self._open:
+            yield
+        note = json.dumps(asdict(self.summary()), indent=2, ensure_ascii=False)
+        (part / NOTE).write_text(note + "\n", encoding="utf-8")
+
+
+@contextmanager
+def writing(name: str, folder: str | Path, sides: Sequence[str]) -> Iterator[Corpus]:
+    """with writing("my corpus", "data/mine", ["en", "fr"]) as corpus: corpus.add("train", "a cat", "un chat")
+
+    The folder appears when the block ends well. The first two sides are source and target.
+    """
+    folder = Path(folder)
+    _check_may_replace(folder)
+    corpus = Corpus(name, folder, sides)
+    with whole_folder(folder) as part, corpus._writing(part):
+        yield corpus
+        if not corpus.pairs:
+            raise Misuse(f"{name}: no pair was left, nothing was written ({dict(corpus.left_out)})")
+
+
+def _check_may_replace(folder: Path) -> None:
+    """An older corpus may be replaced; a folder that holds anything else may not, for it would be lost."""
+    if folder.is_dir():
+        there = {path.name for path in folder.iterdir()}
+        if there and not there <= {NOTE, *_files_in(folder / NOTE)}:
+            raise Misuse("this folder holds other things than a corpus: name another, or an empty one", folder)
+    elif folder.exists():
+        raise Misuse("this is a file: name a folder", folder)
+
+
+def _files_in(note: Path) -> list[str]:
+    try:
+        return [str(name) for name in json.loads(note.read_text(encoding="utf-8"))["files"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []

@@ -1,0 +1,313 @@
+"""Raw text → prepared corpus: tokens, vocabularies, pointers, statistics, streamed in blocks over all cores.
+
+    count lines → tokenise blocks → count words → vocabularies → dictionary → choose pointers → Arrow files
+
+Nothing holds more than a few blocks: what is between two passes lies on disk, in the folder that becomes the corpus
+only when everything is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import asdict
+from hashlib import sha256
+from itertools import chain, islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from pointing import __version__, embeddings, entities
+from pointing.blocks import (
+    Block,
+    Statistics,
+    encode,
+    read_block,
+    set_up_encoding,
+    set_up_tokenizing,
+    tokenize,
+    tokenizer,
+)
+from pointing.config import Config, Parallel, Text
+from pointing.corpus import ROW_GROUP, SCHEMA, Corpus, padding_share, plan
+from pointing.dictionary import Dictionary, induce
+from pointing.errors import Misuse
+from pointing.files import read_lines, read_text, whole_folder, write_text
+from pointing.progress import progress
+from pointing.tables import Table
+from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
+
+BLOCK = 2_000  # pairs that a worker takes at a time
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+
+
+def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[Corpus, bool]:
+    """The prepared corpus of a configuration; False if it was there already, made from the same files and settings."""
+    counts = {name: _check_files(files) for name, files in config.data.splits().items()}
+    made_from = _fingerprint(config)
+    if (folder / "prepared.json").exists() and Corpus(folder).about.get("made_from") == made_from:
+        return Corpus(folder), False
+    if folder.exists() and any(folder.iterdir()) and not (folder / "prepared.json").exists():
+        raise Misuse("there is something else in this folder: give another one for the corpus", folder)
+    workers = workers or os.cpu_count() or 1
+    with whole_folder(folder) as part:
+        _prepare(config, part, counts, made_from, workers)
+    return Corpus(folder), True
+
+
+def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, workers: int) -> None:
+    counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    statistics = {name: Statistics() for name in lines}
+    blocks: dict[str, list[Path]] = {name: [] for name in lines}
+    for name, files in config.data.splits().items():
+        jobs = _blocks(files, part / f"{name}-block")
+        tokenised = _in_order(tokenize, jobs, workers, set_up_tokenizing, config)
+        with progress(f"tokenising {name}", lines[name], "pairs") as bar:
+            for done in tokenised:
+                blocks[name].append(done.path)
+                statistics[name].add(done.statistics)
+                if name == "train":
+                    for counter, some in zip(counts, (done.source_counts, done.target_counts), strict=True):
+                        counter.update({done.words[i]: int(some[i]) for i in np.flatnonzero(some)})
+                bar.advance(done.statistics.pairs + sum(done.statistics.skipped.values()))
+        if statistics[name].pairs == 0:
+            raise Misuse(f"no pair is left of {lines[name]:,}: {_skipped(statistics[name])}", files.source)
+
+    placeholders = config.text.max_tokens if config.pointers.policy == "entities" else 0
+    sizes = config.vocabulary.source, config.vocabulary.target
+    source, target = (
+        Vocabulary.build(counter, size, config.vocabulary.min_count, placeholders)
+        for counter, size in zip(counts, sizes, strict=True)
+    )
+    source.save(part / "source.vocabulary")
+    target.save(part / "target.vocabulary")
+    dictionary = _dictionary(config, blocks["train"])
+    if dictionary is not None:
+        dictionary.save(part / "dictionary.tsv")
+
+    for name, paths in blocks.items():
+        setting = (config, source, target, dictionary)
+        encoded = _in_order(encode, paths, workers, set_up_encoding, setting)
+        total = statistics[name].pairs
+        with progress(f"pointing {name}", total, "pairs") as bar, _writer(part / f"{name}.arrow") as write:
+            for batch, found in encoded:
+                statistics[name].add(found)
+                write(batch)
+                bar.advance(batch.num_rows)
+    about: dict[str, Any] = {"made_from": made_from, "made_by": __version__, "placeholders": placeholders}
+    write_text(part / "prepared.json", json.dumps(about))
+    _finish(config, part, statistics, about)
+    for path in part.glob("*-block-*"):
+        path.unlink()
+
+
+def _finish(config: Config, part: Path, statistics: dict[str, Statistics], about: dict[str, Any]) -> None:
+    """What needs the whole corpus: padding, embeddings, and the page that says what is in it."""
+    corpus = Corpus(part)
+    for name in statistics:
+        split = corpus.split(name)
+        lengths = np.maximum(split.source_lengths, split.target_lengths)
+        batches = plan(lengths, config.training.batch, config.training.batch_by, config.training.seed, epoch=0)
+        statistics[name].padding = padding_share(lengths, batches)
+    sides: list[tuple[Literal["source", "target"], Any]]
+    sides = [("source", config.embeddings.source), ("target", config.embeddings.target)]
+    for side, wanted in sides:
+        if wanted is not None:
+            vectors = embeddings.make(corpus, side, wanted, config.embeddings.width)
+            embeddings.save(part / f"{side}.vectors.npy", vectors)
+    about |= {"settings": config.model_dump(mode="json")}
+    about |= {"statistics": {name: asdict(some) | some.shares() for name, some in statistics.items()}}
+    write_text(part / "prepared.json", json.dumps(about, indent=1) + "\n")
+
+
+def tables(corpus: Corpus) -> list[Table]:
+    """The statistics as people read them."""
+    about = corpus.about["statistics"]
+    rows = [
+        [
+            name,
+            f"{s['pairs']:,}",
+            f"{sum(s['skipped'].values()):,}",
+            f"{s['target_tokens']:,}",
+            f"{s['pointers_per_100']:.1f}",
+            f"{s['unknown_share']:.2%}",
+            f"{s['reached_by_same_word']:.1%}",
+            f"{s['reached_by_same_word_or_dictionary']:.1%}" if corpus.dictionary else "–",
+            f"{s['padding']:.1%}",
+        ]
+        for name, s in about.items()
+    ]
+    header = ["split", "pairs", "left out", "target words", "pointers per 100", "outside the shortlist"]
+    header += ["of those, same word", "or dictionary", "padding"]
+    title = f"{corpus.folder}: {len(corpus.source):,} source and {len(corpus.target):,} target words"
+    left_out = [
+        [f"{name}: {reason}", f"{count:,}", f"{s['first_skipped'][reason]:,}"]
+        for name, s in about.items()
+        for reason, count in s["skipped"].items()
+    ]
+    shown = [Table(title, header, rows)]
+    return [*shown, Table("Left out", ["why", "pairs", "first on line"], left_out)] if left_out else shown
+
+
+def show(corpus: Corpus, row: int, split: str = "train") -> str:
+    """One example for people: its raw lines, and for each target word where it is to come from."""
+    example = corpus.split(split)[row]
+    V = len(corpus.target)  # noqa: N806
+    raw = [example["source_text"][start:end] for start, end in zip(example["starts"], example["ends"], strict=True)]
+    learned = [f"{raw[c - V]}{_index(c - V)}" if c >= V else _word(corpus.target, c) for c in example["target"]]
+    shown = {
+        "source": " ".join(f"{word}{_index(position)}" for position, word in enumerate(raw)),
+        "target": example["target_text"],
+        "learned": " ".join(learned),
+    }
+    return "\n".join([f"{split}, line {example['line']}", *(f"  {name:<9}{text}" for name, text in shown.items())])
+
+
+def _word(vocabulary: Vocabulary, number: int) -> str:
+    """A word in italics' stead for what is none."""
+    return vocabulary.word(number) or {EOS: "‹end›", UNK: "‹unknown›"}.get(number, f"‹entity {number - FIRST + 1}›")
+
+
+def _index(number: int) -> str:
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
+# Reading.
+
+
+def _check_files(files: Parallel) -> int:
+    """How many lines the files of a split have; it must be the same number, and not 0."""
+    counted = {files.source: _count(files.source), files.target: _count(files.target)}
+    for tags in (files.source_tags, files.target_tags):
+        if tags is not None:
+            counted[tags] = entities.count_tags(tags)
+    for path, lines in counted.items():
+        if lines == 0:
+            raise Misuse("this file is empty", path)
+        if lines != counted[files.source]:
+            first = counted[files.source]
+            raise Misuse(f"{lines:,} lines, but {files.source} has {first:,}: line n of both must be one example", path)
+    return counted[files.source]
+
+
+def _count(path: Path) -> int:
+    return sum(1 for _ in read_lines(path))
+
+
+def _fingerprint(config: Config) -> str:
+    """Of everything that decides what the corpus will hold: settings, files and their times, our own version."""
+    splits = config.data.splits().values()
+    paths = [path for files in splits for path in files.model_dump().values() if path is not None]
+    extra = (config.pointers.dictionary, config.embeddings.source, config.embeddings.target)
+    paths += [path for path in extra if isinstance(path, Path)]
+    try:
+        files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
+    except OSError as error:
+        raise Misuse(f"cannot be read: {error.strerror}", error.filename) from None
+    text = json.dumps([config.model_dump(mode="json"), files, __version__])
+    return sha256(text.encode()).hexdigest()
+
+
+def _blocks(files: Parallel, stem: Path) -> Iterator[Block]:
+    source, target = read_lines(files.source), read_lines(files.target)
+    tags = None
+    if files.source_tags is not None and files.target_tags is not None:
+        tags = zip(entities.read_tags(files.source_tags), entities.read_tags(files.target_tags), strict=True)
+    number = 0
+    while some := list(islice(source, BLOCK)):
+        path = stem.with_name(f"{stem.name}-{number:06d}")
+        tagged = None if tags is None else list(islice(tags, BLOCK))
+        yield Block(path, number * BLOCK + 1, some, list(islice(target, BLOCK)), tagged)
+        number += 1
+
+
+def _in_order(
+    work: Callable[[Job], Done], jobs: Iterable[Job], workers: int, set_up: Callable[[Any], None], settings: Any
+) -> Iterator[Done]:
+    """work(job) for every job, in their order, on several processes; never more than a few jobs in flight."""
+    jobs = iter(jobs)
+    first = list(islice(jobs, 2))
+    if len(first) < 2 or workers == 1:  # not worth a process
+        set_up(settings)
+        yield from map(work, chain(first, jobs))
+        return
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=set_up, initargs=(settings,))
+    waiting: deque[Future[Done]] = deque()
+    try:
+        for job in chain(first, jobs):
+            waiting.append(pool.submit(work, job))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:
+    if config.pointers.dictionary is None:
+        return None
+    if config.pointers.dictionary == "induced":
+        return induce(_pairs(blocks))
+    tokenizers = [tokenizer(config.text, language) for language in config.data.languages]
+    return Dictionary.load(config.pointers.dictionary).normalized(*(one.normalise for one in tokenizers))
+
+
+def induce_dictionary(files: Parallel, text: Text, languages: tuple[str, str]) -> Dictionary:
+    """A dictionary straight from two files."""
+    _check_files(files)
+    source, target = (tokenizer(text, language) for language in languages)
+    lines = zip(read_text(files.source), read_text(files.target), strict=True)
+    return induce((source.words(one), target.words(other)) for (_, one), (_, other) in lines)
+
+
+def _pairs(blocks: list[Path]) -> Iterator[tuple[list[str], list[str]]]:
+    """The training pairs' words."""
+    for path in blocks:
+        block, words = read_block(path)
+        sides = [block.column(column).to_pylist() for column in ("source", "target")]
+        for source, target in zip(*sides, strict=True):
+            yield [words[i] for i in source], [words[i] for i in target]
+
+
+class _writer:  # noqa: N801
+    """with _writer(path) as write: write(batch) …: batches gathered into row groups of one size."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.waiting: list[pa.RecordBatch] = []
+
+    def __enter__(self) -> Callable[[pa.RecordBatch], None]:
+        self.file = pa.OSFile(str(self.path), "wb")
+        self.writer = pa.ipc.new_file(self.file, SCHEMA)
+        return self.write
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.waiting.append(batch)
+        if sum(one.num_rows for one in self.waiting) >= ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self.waiting:
+            self.writer.write_batch(pa.concat_batches(self.waiting))
+            self.waiting = []
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
+            self._flush()
+            self.writer.close()
+        self.file.close()
+
+
+def _skipped(statistics: Statistics) -> str:
+    return ", ".join(
+        f"{count:,} have {reason} (first on line {statistics.first_skipped[reason]:,})"
+        for reason, count in statistics.skipped.items()
+    )

@@ -1,0 +1,319 @@
+"""Raw lines → tokens that know their place (character offsets) in the raw line, and back.
+
+A copied word comes out as it was written, so a token keeps its span: what the model sees (lower-cased, digits folded,
+normalised) may differ from `line[start:end]`, even in length, without moving an offset.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
+
+from pointing.errors import Misuse, missing_extra
+
+Kind = Literal["regex", "moses", "whitespace"]
+Digits = Literal["keep", "fold"]
+Unicode = Literal["keep", "nfc", "nfkc"]
+Value = TypeVar("Value")
+
+
+class Tokens(NamedTuple):
+    """The words of a line as the model sees them; `line[start:end]` is each one's raw form."""
+
+    words: list[str]
+    starts: list[int]
+    ends: list[int]
+
+
+class Tokenizer:
+    """Splits lines into words with offsets, and joins words into lines.
+
+    `regex` cuts names and identifiers in the same way in every language, so that what the source holds can be found in
+    the target; the language matters for `detokenize`, and for `moses`.
+    """
+
+    def __init__(
+        self,
+        kind: Kind = "regex",
+        language: str = "en",
+        *,
+        lowercase: bool = False,
+        digits: Digits = "keep",
+        unicode: Unicode = "nfc",
+    ) -> None:
+        for value, known in ((kind, Kind), (digits, Digits), (unicode, Unicode)):
+            if value not in get_args(known):
+                raise Misuse(f"there is no tokenizer setting {value!r} here, only {', '.join(get_args(known))}")
+        self.kind, self.language = kind, language
+        self.lowercase, self.digits, self.unicode = lowercase, digits, unicode
+        self._moses: Any = None
+        self._demoses: Any = None
+        if kind == "moses":
+            self._moses, self._demoses = _sacremoses(language)
+        # Most of a line has been seen before (Zipf): what a chunk (text between whitespace) becomes is remembered as
+        # its one word, or its words and their raw lengths. That halves the time on a corpus that starts from nothing.
+        self._chunks = _Memory(self._chunk)
+        self._words = _Memory(self.normalise)
+
+    def __call__(self, line: str) -> Tokens:
+        if self.kind == "moses":
+            return self._by_moses(line)
+        words: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        remembered, at = self._chunks, 0
+        chunks = line.split()
+        evenly = " ".join(chunks) == line  # as most lines are, and then no chunk need be looked for
+        for chunk in chunks:
+            if not evenly:
+                at = line.find(chunk, at)  # only whitespace lies between, so the first hit is the right one
+            made = remembered[chunk]
+            if isinstance(made, str):
+                words.append(made)
+                starts.append(at)
+                at += len(chunk)
+                ends.append(at)
+            else:
+                words += made[0]
+                for length in made[1]:
+                    starts.append(at)
+                    at += length
+                    ends.append(at)
+            at += 1
+        return Tokens(words, starts, ends)
+
+    def words(self, line: str) -> list[str]:
+        """The words alone, and sooner: for preparing a corpus, where nobody asks for offsets."""
+        if self.kind == "moses":
+            return self._by_moses(line).words
+        words: list[str] = []
+        remembered = self._chunks
+        for chunk in line.split():
+            made = remembered[chunk]
+            if isinstance(made, str):
+                words.append(made)
+            else:
+                words += made[0]
+        return words
+
+    def detokenize(self, words: Sequence[str]) -> str:
+        if self.kind == "whitespace":
+            return " ".join(words)
+        if self.kind == "moses":
+            return str(self._demoses.detokenize(words, unescape=False))
+        return _join(words, french=self.language.startswith("fr"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A worker process gets the settings and starts with an empty memory.
+        return _rebuild, (self.kind, self.language, self.lowercase, self.digits, self.unicode)
+
+    def _chunk(self, chunk: str) -> str | tuple[list[str], list[int]]:
+        pieces = [chunk] if self.kind == "whitespace" else _cut(chunk)
+        if len(pieces) == 1:
+            return self.normalise(chunk)
+        return [self.normalise(piece) for piece in pieces], [len(piece) for piece in pieces]
+
+    def normalise(self, raw: str) -> str:
+        word = raw
+        if self.unicode != "keep" and not raw.isascii():
+            word = unicodedata.normalize("NFC", raw)
+            if self.unicode == "nfkc":
+                plain = unicodedata.normalize("NFKC", raw)
+                word = plain if plain.split() == [plain] else word  # NFKC writes a few (¨ ﷺ) with spaces: those stay
+        if self.lowercase:
+            word = word.lower()
+        return _DIGIT.sub("#", word) if self.digits == "fold" else word
+
+    def _by_moses(self, line: str) -> Tokens:
+        compose = self.unicode != "keep" and not unicodedata.is_normalized("NFC", line)
+        if compose or _CONTROL.search(line):
+            view, begins, finishes = _shown_to_moses(line, compose)
+        else:
+            view, begins, finishes = line, range(len(line)), range(1, len(line) + 1)
+        tokens = self._moses.tokenize(view, escape=False)
+        if "".join(tokens) != "".join(view.split()):
+            # Moses changed letters (it reads DOTMULTI as a full stop): a chunk to which that happens stays whole.
+            cut = [(chunk, self._moses.tokenize(chunk, escape=False)) for chunk in view.split()]
+            tokens = [token for chunk, pieces in cut for token in (pieces if "".join(pieces) == chunk else [chunk])]
+        starts, ends, at = [], [], 0
+        for token in tokens:
+            at = view.find(token, at)
+            starts.append(begins[at])
+            at += len(token)
+            ends.append(finishes[at - 1])
+        return Tokens([self._words[token] for token in tokens], starts, ends)
+
+
+def _rebuild(kind: Kind, language: str, lowercase: bool, digits: Digits, unicode: Unicode) -> Tokenizer:
+    return Tokenizer(kind, language, lowercase=lowercase, digits=digits, unicode=unicode)
+
+
+class _Memory(dict[str, Value], Generic[Value]):
+    """Remembers what `make` made, up to a size; then starts afresh. Long texts are not worth their room."""
+
+    def __init__(self, make: Callable[[str], Value]) -> None:
+        super().__init__()
+        self.make = make
+
+    def __missing__(self, text: str) -> Value:
+        made = self.make(text)
+        if len(text) <= 50:
+            if len(self) >= 1 << 17:
+                self.clear()
+            self[text] = made
+        return made
+
+
+def _sacremoses(language: str) -> tuple[Any, Any]:
+    try:
+        from sacremoses import MosesDetokenizer, MosesTokenizer
+    except ImportError:
+        raise missing_extra("sacremoses", "moses") from None
+    return MosesTokenizer(language), MosesDetokenizer(language)
+
+
+_DIGIT = re.compile(r"\d")
+_CONTROL = re.compile("[\0-\x08\x0e-\x1b]")  # what Moses deletes and is not whitespace
+
+
+def _shown_to_moses(line: str, compose: bool) -> tuple[str, Sequence[int], Sequence[int]]:
+    """The line without control characters, and where each character of that begins and ends in the line.
+
+    Moses rends a letter from its combining marks; composing makes them one character where Unicode has one.
+    """
+    view: list[str] = []
+    begins: list[int] = []
+    finishes: list[int] = []
+    heads = [i for i, letter in enumerate(line) if not (compose and i and unicodedata.combining(letter))]
+    for start, end in zip(heads, [*heads[1:], len(line)], strict=True):
+        one = unicodedata.normalize("NFC", line[start:end]) if compose else line[start:end]
+        whole = len(one) == 1
+        for first, last in [(start, end)] if whole else [(i, i + 1) for i in range(start, end)]:
+            letter = one if whole else line[first]
+            if not _CONTROL.match(letter):
+                view.append(letter)
+                begins.append(first)
+                finishes.append(last)
+    return "".join(view), begins, finishes
+
+
+# A chunk is cut by its *shape*: ASCII as it is, every other character replaced by one that
+# stands for its class. So the expression needs no Unicode classes (`\w` knows no combining marks) and can be read.
+#   é letter   0 digit   \u0300 mark   字 written without spaces   ア katakana   ☺ symbol   ⚑ half a flag   ¤ other
+_ALIKE = {
+    **{ord(character): "'" for character in "’ʼ＇"},
+    **{ord(character): '"' for character in "“”„«»‹›"},
+    **{ord(character): "-" for character in "‐‑"},
+    **{ord(character): character for character in "–\u200d"},  # a range of numbers; the zero-width joiner
+    ord("°"): "é",  # n°4, 20°C
+}
+_MODIFIER = re.compile("[\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")  # skin; the tags in the flag of Scotland
+_FLAG = re.compile("[\U0001f1e6-\U0001f1ff]")
+_KATAKANA = re.compile("[\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
+_UNSPACED = re.compile(  # Han, hiragana, Thai, Lao, Burmese, Khmer
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
+)
+
+
+class _Shapes(dict[int, str]):
+    """Code point → shape, worked out when first asked for: Unicode is large, and a corpus uses little of it."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        if code < 128:
+            shape = character
+        elif category[0] == "M" or _MODIFIER.match(character):
+            shape = "\u0300"
+        elif _FLAG.match(character):
+            shape = "⚑"
+        elif category[0] in "PS" or category == "Cc":
+            shape = "☺" if category == "So" else "¤"
+        elif _KATAKANA.match(character):
+            shape = "ア"
+        elif _UNSPACED.match(character):
+            shape = "字"
+        else:
+            shape = "0" if category[0] == "N" else "é"  # zero-width and unassigned characters are part of a word
+        self[code] = shape
+        return shape
+
+
+_SHAPES = _Shapes(_ALIKE)
+_W = "[A-Za-z0-9_#é\u0300\u200d]"
+_CLITIC = rf"(?i:[stdm]|re|ve|ll)(?!{_W})"
+_ELIDED = r"(?i:[ldjmtsnc]|(?:jus|lors|puis|quoi)?qu)"
+_URL = r"""[^"<>]*[^"<>.,;:!?)\]}']"""
+_OPENED = r"""(?<![^(\[{"'`=,;:|])"""  # at the chunk's start, or after a bracket or the like
+# No branch looks far ahead, fails, and is tried again at the next token: time is linear in the line's length.
+_TOKEN = re.compile(
+    rf"""
+      {_W}+(?=[,.;!?)"]*\Z)                         # what most chunks are, tried first because it is quick
+    | (?:[A-Za-zé]\.){{2,}}(?:-{_W}+)*(?!{_W})      # U.S., U.N.-backed
+    | (?:n't|N'T)(?!{_W})                           # do n't, as in the Penn Treebank: both are words that a shortlist
+    | [A-Za-z]+?(?=(?:n't|N'T)(?!{_W}))             # and a dictionary hold, as `don` and `'t` are not
+    | {_ELIDED}'(?!{_CLITIC})(?={_W}) | \A{_ELIDED}'\Z  # l' État, jusqu' ici; but aujourd'hui, O'Brien
+    | (?<={_W})'{_CLITIC} | \A'{_CLITIC}\Z          # China 's; also where it stands alone already
+    | www\.{_URL} | </?[A-Za-z]{_W}*/?>             # <unk>
+    | (?:@|(?<![^(\[{{])\.(?=[a-z0-9]|[A-Z]{{2}}))?{_W}+   # @user, .NET, and plain words
+      (?:(?:[-.@&~]|\+\+?|'(?!{_CLITIC})|(?<=[0-9])[,:–](?=[0-9])|::){_W}+)*  # libfoo-dev, 1,000.50, a@b.org
+      (?:\++(?!{_W})|://{_URL}|(?:/{_W}+(?:[-.]{_W}+)*){{2,}}/?)?             # g++, http://…, 2003/109/EC
+    | {_OPENED}--[a-z]{_W}*(?:[-=.]{_W}+)*          # --help
+    | {_OPENED}-(?:[A-Za-z](?!{_W})|[0-9]{_W}*(?:[.,]{_W}+)*)  # -v, -5
+    | {_OPENED}(?:~|\.\.?)?/(?=\.?{_W}){_URL}       # /usr/share/doc, ~/.config
+    | ア[ア\u0300]* | ⚑⚑
+    | \.\.+ | --+ | ==+ | \*\*+ | \'\' | ``
+    | .\u0300*(?:\u200d☺\u0300*)*                   # anything else, with its marks; joined emoji
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _cut(chunk: str) -> list[str]:
+    if chunk.isalnum() and max(chunk) < "\u02b0":  # Latin letters and digits
+        return [chunk]
+    if chunk.isascii():
+        return _TOKEN.findall(chunk)
+    return [chunk[match.start() : match.end()] for match in _TOKEN.finditer(chunk.translate(_SHAPES))]
+
+
+_LEANS_LEFT = re.compile(r"[,.;:!?%)\]}”’»›…]|\.\.+|''|n['’]t|['’](?:[stdm]|re|ve|ll)", re.IGNORECASE)
+_LEANS_RIGHT = re.compile(rf"[(\[{{“‘„«‹¿¡$£€]|``|{_ELIDED}['’]")
+_FRENCH_APART = frozenset("?!:;%»›«‹$£€")  # with a space on either side; a plain one, as Moses writes it
+_BEFORE_UNPAIRED = {"'": ("s", "S", ".", ",", "!", "?"), '"': (".", ",", "!", "?", "…"), "`": ()}
+_QUOTES = _BEFORE_UNPAIRED.keys()
+
+
+def _join(words: Sequence[str], french: bool) -> str:
+    text: list[str] = []
+    before = ""  # the word before, or nothing where the next word must follow without a space
+    unread = Counter(words)
+    quoted: set[str] = set()
+    for word in words:
+        left = right = False  # which neighbour it touches
+        if word in _QUOTES:
+            # Unpaired, it is the end of a plural's genitive, or of a quotation that an earlier line began.
+            unpaired = word not in quoted and unread[word] % 2 == 1 and before.endswith(_BEFORE_UNPAIRED[word])
+            left = unpaired or word in quoted
+            right = not left
+            if not unpaired:
+                quoted ^= {word}
+        elif french and word in _FRENCH_APART:
+            left = word in "?!" and before in ("?", "!")
+        elif word == "/":
+            left = right = True
+        else:
+            left, right = bool(_LEANS_LEFT.fullmatch(word)), bool(_LEANS_RIGHT.fullmatch(word))
+        unspaced = before and word and _unspaced(before[-1]) and _unspaced(word[0])
+        text.append(word if left or unspaced or not before else " " + word)
+        before = "" if right else word
+        unread[word] -= 1
+    return "".join(text)
+
+
+def _unspaced(character: str) -> bool:
+    return _SHAPES[ord(character)] in "字ア" or character in "、。，．：；！？（）「」『』【】《》〈〉・…"

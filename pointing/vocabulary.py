@@ -1,0 +1,70 @@
+"""Shortlist words ↔ ids. The end of sentence, the unknown word and entity placeholders are ids, never words.
+
+So a text may contain `</s>` or `<unk>` like any other word: it is on its own line of the file, with its own id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from pointing.entities import placeholder
+from pointing.errors import Misuse
+from pointing.files import read_text, write_text
+
+EOS, UNK = 0, 1
+FIRST = 2  # placeholders come next, then words, the most frequent first
+
+
+class Vocabulary:
+    def __init__(self, words: Sequence[str], counts: Sequence[int], placeholders: int = 0) -> None:
+        """`words` from the most frequent down, each with its count; ids FIRST … are `placeholders` for entities."""
+        self.words, self.counts, self.placeholders = list(words), list(counts), placeholders
+        start = FIRST + placeholders
+        self._ids = {word: start + rank for rank, word in enumerate(self.words)}
+        self._ids |= {placeholder(number): FIRST + number - 1 for number in range(1, placeholders + 1)}
+
+    def __len__(self) -> int:
+        return FIRST + self.placeholders + len(self.words)
+
+    def __getitem__(self, word: str) -> int:
+        return self._ids.get(word, UNK)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._ids
+
+    def ids(self, words: Iterable[str]) -> npt.NDArray[np.int32]:
+        return np.fromiter((self._ids.get(word, UNK) for word in words), dtype=np.int32)
+
+    def word(self, number: int) -> str | None:
+        """The word of an id; None for what is not a word."""
+        rank = number - FIRST - self.placeholders
+        return self.words[rank] if rank >= 0 else None
+
+    def save(self, path: Path) -> None:
+        """A word a line with its count."""
+        write_text(path, "".join(f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True)))
+
+    @classmethod
+    def load(cls, path: Path, placeholders: int = 0) -> Vocabulary:
+        words, counts = [], []
+        for line, text in read_text(path):
+            word, tab, count = text.partition("\t")
+            if not word or not tab or not count.isdecimal():
+                raise Misuse("not a word, a tab and its count", path, line)
+            words.append(word)
+            counts.append(int(count))
+        if len(set(words)) < len(words):
+            raise Misuse("the same word stands on two lines", path)
+        return cls(words, counts, placeholders)
+
+    @classmethod
+    def build(cls, counts: Mapping[str, int], size: int | None, min_count: int, placeholders: int = 0) -> Vocabulary:
+        """The most frequent words, so many that the whole vocabulary has `size` ids; ties in the alphabet's order."""
+        kept = [(word, count) for word, count in counts.items() if count >= min_count and not word.startswith(" ")]
+        kept.sort(key=lambda item: (-item[1], item[0]))
+        kept = kept if size is None else kept[: max(0, size - FIRST - placeholders)]
+        return cls([word for word, _ in kept], [count for _, count in kept], placeholders)
