@@ -31,7 +31,7 @@ PADDED, POINTED = 0.15, 0.05
 Case = Callable[[], None]
 
 
-def inputs(V: int) -> dict[str, Tensor]:  # noqa: N803
+def inputs(V: int) -> dict[str, Tensor]:
     torch.manual_seed(1)
     lengths = torch.randint(int(T * (1 - 2 * PADDED)), T + 1, (B, 1))
     mask = torch.arange(T) < lengths
@@ -52,7 +52,7 @@ def forget(layer: nn.Module, x: dict[str, Tensor]) -> None:
         tensor.grad = None
 
 
-def plain(V: int) -> Case:  # noqa: N803
+def plain(V: int) -> Case:
     x, layer = inputs(V), nn.Linear(R, V)
 
     def step() -> None:
@@ -62,7 +62,7 @@ def plain(V: int) -> Case:  # noqa: N803
     return step
 
 
-def pointer(V: int, candidates: int | None = None) -> Case:  # noqa: N803
+def pointer(V: int, candidates: int | None = None) -> Case:
     x, layer = inputs(V), PointerSoftmax(V, R, Switch(S + A, S))
     ids = None if candidates is None else torch.randperm(V)[:candidates]
     target = x["target"]

@@ -203,7 +203,7 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
     """A tokenised block as the corpus has it: vocabulary ids, and for each target word the choice to be learned."""
     tools: _EncodingTools = _tools
     block, words = read_block(path)
-    V = len(tools.target)  # noqa: N806
+    V = len(tools.target)
     source, target = (_side(block, column) for column in ("source", "target"))
     in_source, in_target = tools.source.ids(words), tools.target.ids(words)  # block number → id
     ids = in_target[target.words]

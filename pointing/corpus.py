@@ -228,7 +228,7 @@ class Translations(NamedTuple):
 def candidates(
     batch: Batch,
     size: int,
-    V: int,  # noqa: N803
+    V: int,
     translations: Translations | None = None,
     training: bool = True,
 ) -> Tensor:

@@ -39,7 +39,7 @@ class _Sentences:
             yield from lists.to_pylist()
 
 
-def train(sentences: Iterable[Sequence[int]], V: int, width: int, epochs: int = 5, seed: int = 1) -> Vectors:  # noqa: N803
+def train(sentences: Iterable[Sequence[int]], V: int, width: int, epochs: int = 5, seed: int = 1) -> Vectors:
     """Skip-gram vectors of the ids 0 … V - 1, by gensim, on one thread so that the same text gives the same vectors."""
     try:
         from gensim.models import Word2Vec

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import os
 import shutil
+import socket
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -76,7 +78,9 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     with _say_what_the_disk_says(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+        _clear_away(path)
+        mark = f".{path.name}.{socket.gethostname()}.{os.getpid()}."
+        part = Path(tempfile.mkdtemp(prefix=mark, suffix=".part", dir=path.parent))
         try:
             part.chmod(0o777 & ~_umask())
             yield part
@@ -107,6 +111,24 @@ def _say_what_the_disk_says(path: Path) -> Iterator[None]:
                 f"{path}: cannot be written: {error.strerror or error}; nothing was left half-written"
             ) from error
         raise
+
+
+def _clear_away(path: Path) -> None:
+    """Removes what a run that was killed on this machine left beside `path`; another run may still be at work."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.{glob.escape(socket.gethostname())}.*.part"):
+        process = part.name.split(".")[-3]
+        if process.isdecimal() and not _alive(int(process)):
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _umask() -> int:

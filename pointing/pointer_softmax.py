@@ -164,7 +164,7 @@ class PointerSoftmax(nn.Module):
         log_l = self._log_l(location)
         switch = self._switch(evidence, _copyable(location, evidence[..., 0])).unsqueeze(-1)  # (B, T, 1)
         if self.shortlist is None:
-            C = self.words if candidates is None else len(_some(candidates))  # noqa: N806
+            C = self.words if candidates is None else len(_some(candidates))
             log_w = switch.new_full((*switch.shape[:-1], C), -math.inf)
         else:
             log_w = exact(F.linear(readout, *self._weights(candidates))).log_softmax(-1)

@@ -76,7 +76,7 @@ def choose(
     source: Side,
     target: Side,
     ids: Ints,
-    V: int,  # noqa: N803
+    V: int,
     senses: Mapping[int, Ints],
     placeholders: range,
 ) -> Choices:
@@ -103,7 +103,7 @@ def choose(
     return Choices(choice.astype(np.int32), unknown, same, sense)
 
 
-def names(source: Side, ids: Ints, V: int) -> Ints:  # noqa: N803
+def names(source: Side, ids: Ints, V: int) -> Ints:
     """What the source's words are called in the output: a shortlist id, or V + the first position of the same word.
 
     `ids` (tokens,) are the source words' ids in the *target* vocabulary.

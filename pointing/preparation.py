@@ -159,7 +159,7 @@ def tables(corpus: Corpus) -> list[Table]:
 def show(corpus: Corpus, row: int, split: str = "train") -> str:
     """One example for people: its raw lines, and for each target word where it is to come from."""
     example = corpus.split(split)[row]
-    V = len(corpus.target)  # noqa: N806
+    V = len(corpus.target)
     raw = [example["source_text"][start:end] for start, end in zip(example["starts"], example["ends"], strict=True)]
     learned = [f"{raw[c - V]}{_index(c - V)}" if c >= V else _word(corpus.target, c) for c in example["target"]]
     shown = {

@@ -1,0 +1,71 @@
+import pytest
+
+from pointing.config import read_config
+from pointing.errors import Misuse
+
+WHOLE = """
+data:
+  train: {source: train.en, target: train.fr}
+  dev: {source: dev.en, target: dev.fr}
+vocabulary: {source: 10000, target: 8000}
+"""
+
+
+def written(tmp_path, text=WHOLE):
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_defaults_fill_what_is_not_said(tmp_path):
+    config = read_config(written(tmp_path))
+    assert config.vocabulary.target == 8000
+    assert config.pointers.policy == "unknown-words"
+    assert config.data.languages == ("en", "fr")
+
+
+def test_changes_are_laid_over_the_file(tmp_path):
+    config = read_config(
+        written(tmp_path), ["vocabulary.min_count=3", "text.lowercase=false", "data.languages=[de, en]"]
+    )
+    assert (config.vocabulary.min_count, config.text.lowercase, config.data.languages) == (3, False, ("de", "en"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("vocabulary.sourse=5", "vocabulary.sourse: there is no such setting; did you mean source?"),
+        ("pointer.policy=none", "pointer: there is no such setting; did you mean pointers?"),
+        ("vocabulary.source=many", "vocabulary.source: .* integer.*, not 'many'"),
+        ("text.tokenizer=mosses", "text.tokenizer: .*'regex', 'moses' or 'whitespace', not 'mosses'"),
+        ("text.max_tokens=0", "text.max_tokens: .*greater than 0, not 0"),
+        ("pointers.policy=dictionary", "policy dictionary needs a dictionary"),
+        ("pointers.policy=entities", "policy entities needs tags: data.train.source_tags"),
+        ("training", "write it as section.key=value"),
+        ("data.languages.x=1", "languages is not a section"),
+        ("text.lowercase=[", "is not a YAML value"),
+    ],
+)
+def test_wrong_settings_are_named(tmp_path, change, message):
+    with pytest.raises(Misuse, match=message):
+        read_config(written(tmp_path), [change])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("data: [", r"x\.yaml:1: not YAML|x\.yaml:2: not YAML"),
+        ("- a", "settings are sections"),
+        ("", "settings are sections"),
+        ("text: {}", "data: Field required"),
+        ("!!python/object/apply:os.system ['true']", "not YAML"),
+    ],
+)
+def test_what_is_not_a_configuration_is_said(tmp_path, text, message):
+    with pytest.raises(Misuse, match=message):
+        read_config(written(tmp_path, text))
+
+
+def test_a_missing_file_is_said(tmp_path):
+    with pytest.raises(Misuse, match="No such file"):
+        read_config(tmp_path / "nothing.yaml")

@@ -1,0 +1,267 @@
+"""Raw files through the real command to a corpus on disk, and everything that can be wrong with raw files."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pointing import preparation
+from pointing.config import Config, checked
+from pointing.corpus import Corpus
+from pointing.errors import Failure, Misuse
+from pointing.vocabulary import EOS, UNK
+
+SOURCE = ["the cat sees Zorblatt 7 .", "the dog sees the cat .", "the cat and the dog .", "Quux sees Quux ."] * 3
+TARGET = ["le chat voit Zorblatt 7 .", "le chien voit le chat .", "le chat et le chien .", "Quux voit Quux ."] * 3
+
+
+def files(folder, source=SOURCE, target=TARGET, dev=2):
+    """Files and the settings that name them; a vocabulary of the 8 most frequent words."""
+    for name, lines in {"train.en": source, "train.fr": target, "dev.en": SOURCE[:dev], "dev.fr": TARGET[:dev]}.items():
+        content = b"".join((line if isinstance(line, bytes) else line.encode()) + b"\n" for line in lines)
+        (folder / name).write_bytes(content)
+    return {
+        "data": {
+            "train": {"source": str(folder / "train.en"), "target": str(folder / "train.fr")},
+            "dev": {"source": str(folder / "dev.en"), "target": str(folder / "dev.fr")},
+        },
+        "vocabulary": {"source": 8, "target": 8},
+    }
+
+
+def prepared(folder, settings, name="corpus", **changes):
+    return preparation.prepare(checked(Config, settings | changes), folder / name, workers=1)[0]
+
+
+def command(folder, settings, *arguments):
+    (folder / "x.yaml").write_text(json.dumps(settings))
+    line = [sys.executable, "-m", "pointing", "prepare", "x.yaml", "--out", "corpus", *arguments]
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_one_pair_from_raw_line_to_tensors(tmp_path):
+    corpus = prepared(tmp_path, files(tmp_path))
+    example = corpus.split("train")[0]
+    V = len(corpus.target)
+    assert V == 8
+    assert corpus.target.words == ["le", ".", "chat", "voit", "chien", "quux"]  # 15, 12, 9, 9, 6, 6
+    raw = [example["source_text"][start:end] for start, end in zip(example["starts"], example["ends"], strict=True)]
+    assert raw == ["the", "cat", "sees", "Zorblatt", "7", "."]
+    choices = [corpus.target.word(n) if n < V else raw[n - V] for n in example["target"]]
+    assert choices == ["le", "chat", "voit", "Zorblatt", "7", ".", None]
+    assert example["target"][3:5] == [V + 3, V + 4]
+    assert example["target"][-1] == example["target_words"][-1] == EOS
+    assert example["target_words"][3] == UNK
+    assert example["source_words"] == [V, V + 1, V + 2, V + 3, V + 4, corpus.target["."]]
+    assert example["line"] == 1
+
+
+def test_copies_come_out_as_they_were_written(tmp_path):
+    settings = files(tmp_path, ["I like ZorBlatt's İstanbul 1999"], ["J'aime ZorBlatt İstanbul 1999"], dev=1)
+    settings["vocabulary"] = {"target": 3}
+    text, pointers = {"lowercase": True, "digits": "fold"}, {"policy": "all-matches"}
+    corpus = prepared(tmp_path, settings, text=text, pointers=pointers)
+    example = corpus.split("train")[0]
+    V = len(corpus.target)
+    copied = [
+        example["source_text"][example["starts"][n - V] : example["ends"][n - V]] for n in example["target"] if n >= V
+    ]
+    assert copied == ["ZorBlatt", "İstanbul", "1999"]
+
+
+def test_statistics_by_hand(tmp_path):
+    corpus = prepared(tmp_path, files(tmp_path))
+    train = corpus.about["statistics"]["train"]
+    # each of the 3 rounds: 22 target words; outside the shortlist Zorblatt, 7 (both reached) and et (not)
+    assert (train["pairs"], train["target_tokens"], train["unknown"], train["same_word"]) == (12, 66, 9, 6)
+    assert train["pointers_per_100"] == pytest.approx(100 * 6 / 12)
+    assert train["unknown_share"] == pytest.approx(9 / 66)
+    assert train["reached_by_same_word"] == pytest.approx(6 / 9)
+
+
+@pytest.mark.parametrize("how", ["given", "induced"])
+def test_a_dictionary_reaches_what_the_same_word_does_not(tmp_path, how):
+    settings = files(tmp_path)
+    if how == "given":
+        (tmp_path / "words.tsv").write_text("and\tet\nAND\tEt\n")
+    dictionary = str(tmp_path / "words.tsv") if how == "given" else "induced"
+    corpus = prepared(tmp_path, settings, pointers={"policy": "dictionary", "dictionary": dictionary})
+    assert "and" in corpus.dictionary.senses("et")
+    V = len(corpus.target)
+    assert corpus.split("train")[2]["target"][2] == V + 2
+    assert corpus.about["statistics"]["train"]["reached_by_same_word_or_dictionary"] == 1
+
+
+def test_entities_from_tag_files(tmp_path):
+    settings = files(tmp_path)
+    for name in ("train.en", "train.fr", "dev.en", "dev.fr"):
+        tokens = [line.split() for line in (tmp_path / name).read_text().splitlines()]
+        tagged = [" ".join(f"{w}￨{'B-PER' if w in ('Zorblatt', 'Quux') else 'O'}" for w in line) for line in tokens]
+        (tmp_path / f"{name}.ner.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in tagged).encode()))
+    for split in ("train", "dev"):
+        tags = {
+            "source_tags": str(tmp_path / f"{split}.en.ner.gz"),
+            "target_tags": str(tmp_path / f"{split}.fr.ner.gz"),
+        }
+        settings["data"][split] |= tags
+    settings["vocabulary"] = {}
+    corpus = prepared(tmp_path, settings, pointers={"policy": "entities"}, text={"max_tokens": 20})
+    V = len(corpus.target)
+    first, last = corpus.split("train")[0], corpus.split("train")[3]
+    assert first["target"][3] == V + 3
+    assert [n for n in first["target"] if n >= V] == [V + 3]
+    assert [n for n in last["target"] if n >= V] == [V, V]  # the same entity twice, the first place both times
+    assert first["source"][3] == last["source"][0]  # placeholders are shared between documents
+    assert "zorblatt" not in corpus.source
+    assert corpus.about["statistics"]["train"]["pointers"] == 9
+
+
+def test_entities_by_spacy(tmp_path):
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": "Zorblatt"}])
+    pipeline.to_disk(tmp_path / "rules")
+    corpus = prepared(
+        tmp_path,
+        files(tmp_path),
+        pointers={"policy": "entities", "tagger": str(tmp_path / "rules")},
+        text={"max_tokens": 5 + 1},
+    )
+    assert corpus.about["statistics"]["train"]["pointers"] == 3
+
+
+def test_several_workers_make_the_same_corpus_as_one(tmp_path, monkeypatch):
+    settings = files(tmp_path)
+    one = prepared(tmp_path, settings, "one")
+    monkeypatch.setattr(preparation, "BLOCK", 2)
+    two, _ = preparation.prepare(checked(Config, settings), tmp_path / "two", workers=2)
+    assert one.split("train").groups[0].to_pylist() == two.split("train").groups[0].to_pylist()
+    assert one.about["statistics"] == two.about["statistics"]
+
+
+def test_run_again_with_nothing_changed_it_does_nothing(tmp_path):
+    settings = files(tmp_path)
+    first = command(tmp_path, settings, "--show", "1")
+    assert first.returncode == 0, first.stderr
+    assert "Zorblatt₃" in first.stdout
+    before = (tmp_path / "corpus" / "train.arrow").stat().st_mtime_ns
+    again = command(tmp_path, settings)
+    assert "was prepared already" in again.stdout
+    assert (tmp_path / "corpus" / "train.arrow").stat().st_mtime_ns == before
+    changed = command(tmp_path, settings, "--set", "vocabulary.target=5", "--json")
+    assert json.loads(changed.stdout)["train"]["unknown"] > 9
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "corpus",
+        "dev.en",
+        "dev.fr",
+        "train.en",
+        "train.fr",
+        "x.yaml",
+    ]
+
+
+LONG = " ".join(["word"] * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason", "line"),
+    [
+        (b"not \xff\xfe UTF-8", b"x", "not UTF-8", 13),
+        (b"a \0 b", b"x", "a NUL character", 13),
+        (b"", b"x", "an empty side", 13),
+        (b"x", " \t\u2003".encode(), "an empty side", 13),
+        (LONG.encode(), b"x", "more than 50 tokens", 13),
+    ],
+)
+def test_a_bad_pair_is_left_out_counted_and_named(tmp_path, source, target, reason, line):
+    corpus = prepared(tmp_path, files(tmp_path, [*SOURCE, source, "the last"], [*TARGET, target, "le dernier"]))
+    train = corpus.about["statistics"]["train"]
+    assert train["skipped"] == {reason: 1}
+    assert train["first_skipped"] == {reason: line}
+    assert train["pairs"] == 13
+    assert corpus.split("train")[12]["line"] == 14
+    assert reason in preparation.tables(corpus)[1].markdown()
+
+
+def test_windows_line_ends_a_byte_order_mark_and_special_words_are_just_text(tmp_path):
+    source = [b"\xef\xbb\xbf<unk> </s> <s> <pad> <blank>\r", *SOURCE]
+    corpus = prepared(tmp_path, files(tmp_path, source, ["<unk> x\r", *TARGET]))
+    example = corpus.split("train")[0]
+    V = len(corpus.target)
+    assert example["source_text"] == "<unk> </s> <s> <pad> <blank>"
+    assert example["target_text"] == "<unk> x"
+    assert example["target"][0] == V  # the text's own <unk> is a word like any other, and copied
+    assert len(set(example["source_words"])) == 5
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda f: (f / "train.fr").write_text("eins\n"), r"train\.fr: 1 lines, but .*train\.en has 12"),
+        (lambda f: (f / "train.en").write_text(""), r"train\.en: this file is empty"),
+        (lambda f: (f / "dev.fr").unlink(), r"dev\.fr: there is no such file"),
+        (lambda f: (f / "train.en").write_text("\n" * 12), "no pair is left of 12: 12 have an empty side"),
+        (lambda f: (f / "corpus").mkdir() or (f / "corpus" / "thesis.tex").touch(), "something else in this folder"),
+    ],
+)
+def test_bad_files_are_one_clear_line_and_leave_nothing_behind(tmp_path, spoil, message):
+    settings = files(tmp_path)
+    spoil(tmp_path)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(Misuse, match=message):
+        prepared(tmp_path, settings)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    result = command(tmp_path, settings)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.stderr
+
+
+def test_a_worker_that_fails_is_the_commands_failure(tmp_path, monkeypatch):
+    settings = files(tmp_path)
+    for split in ("train", "dev"):
+        for side in ("source", "target"):
+            path = Path(settings["data"][split][side])
+            path.with_suffix(".ner").write_text("".join("x￨O\n" for _ in path.read_text().splitlines()))
+            settings["data"][split][f"{side}_tags"] = str(path.with_suffix(".ner"))
+    settings["pointers"] = {"policy": "entities"}
+    result = command(tmp_path, settings)
+    assert result.returncode == 2
+    assert "tags of another text" in result.stderr
+
+
+def test_a_full_disk_is_a_failure_and_leaves_the_old_corpus(tmp_path, monkeypatch):
+    settings = files(tmp_path)
+    old = prepared(tmp_path, settings)
+
+    def full(*arguments):
+        raise OSError(28, os.strerror(28), str(tmp_path / "corpus" / "train.arrow"))
+
+    monkeypatch.setattr(preparation, "_writer", full)
+    with pytest.raises(Failure, match="No space left on device; nothing was left half-written"):
+        prepared(tmp_path, settings, text={"lowercase": False})
+    assert Corpus(tmp_path / "corpus").about == old.about
+    assert not list(tmp_path.glob(".corpus*"))
+
+
+def test_killed_half_way_it_leaves_nothing_that_looks_finished(tmp_path):
+    settings = files(tmp_path, SOURCE * 3000, TARGET * 3000)
+    (tmp_path / "x.yaml").write_text(json.dumps(settings))
+    line = [sys.executable, "-m", "pointing", "prepare", "x.yaml", "--out", "corpus"]
+    process = subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(2000):
+        if list(tmp_path.glob(".corpus.*.part/train-block-*")):
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "corpus").exists()
+    assert command(tmp_path, settings).returncode == 0
+    assert len(Corpus(tmp_path / "corpus").split("train")) == 36_000
+    assert not list(tmp_path.glob(".corpus*"))  # what the killed run left is cleared away
