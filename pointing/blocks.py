@@ -194,9 +194,9 @@ class _EncodingTools(NamedTuple):
     dictionary: Dictionary | None
 
 
-def set_up_encoding(settings: tuple[Config, Vocabulary, Vocabulary, Dictionary | None]) -> None:
+def set_up_encoding(config: Config, source: Vocabulary, target: Vocabulary, dictionary: Dictionary | None) -> None:
     global _tools
-    _tools = _EncodingTools(*settings)
+    _tools = _EncodingTools(config, source, target, dictionary)
 
 
 def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:

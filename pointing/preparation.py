@@ -9,16 +9,13 @@ only when everything is there.
 from __future__ import annotations
 
 import json
-import os
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from hashlib import sha256
-from itertools import chain, islice
-from multiprocessing import get_context
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -39,13 +36,12 @@ from pointing.corpus import ROW_GROUP, SCHEMA, Corpus, padding_share, plan
 from pointing.dictionary import Dictionary, induce
 from pointing.errors import Misuse
 from pointing.files import read_lines, read_text, whole_folder, write_text
+from pointing.processes import in_order
 from pointing.progress import progress
 from pointing.tables import Table
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
 BLOCK = 2_000  # pairs that a worker takes at a time
-Job = TypeVar("Job")
-Done = TypeVar("Done")
 
 
 def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[Corpus, bool]:
@@ -56,19 +52,18 @@ def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[C
         return Corpus(folder), False
     if folder.exists() and any(folder.iterdir()) and not (folder / "prepared.json").exists():
         raise Misuse("there is something else in this folder: give another one for the corpus", folder)
-    workers = workers or os.cpu_count() or 1
     with whole_folder(folder) as part:
         _prepare(config, part, counts, made_from, workers)
     return Corpus(folder), True
 
 
-def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, workers: int) -> None:
+def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, workers: int | None) -> None:
     counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     statistics = {name: Statistics() for name in lines}
     blocks: dict[str, list[Path]] = {name: [] for name in lines}
     for name, files in config.data.splits().items():
         jobs = _blocks(files, part / f"{name}-block")
-        tokenised = _in_order(tokenize, jobs, workers, set_up_tokenizing, config)
+        tokenised = in_order(tokenize, jobs, workers, set_up_tokenizing, config)
         with progress(f"tokenising {name}", lines[name], "pairs") as bar:
             for done in tokenised:
                 blocks[name].append(done.path)
@@ -93,8 +88,7 @@ def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, 
         dictionary.save(part / "dictionary.tsv")
 
     for name, paths in blocks.items():
-        setting = (config, source, target, dictionary)
-        encoded = _in_order(encode, paths, workers, set_up_encoding, setting)
+        encoded = in_order(encode, paths, workers, set_up_encoding, config, source, target, dictionary)
         total = statistics[name].pairs
         with progress(f"pointing {name}", total, "pairs") as bar, _writer(part / f"{name}.arrow") as write:
             for batch, found in encoded:
@@ -226,29 +220,6 @@ def _blocks(files: Parallel, stem: Path) -> Iterator[Block]:
         tagged = None if tags is None else list(islice(tags, BLOCK))
         yield Block(path, number * BLOCK + 1, some, list(islice(target, BLOCK)), tagged)
         number += 1
-
-
-def _in_order(
-    work: Callable[[Job], Done], jobs: Iterable[Job], workers: int, set_up: Callable[[Any], None], settings: Any
-) -> Iterator[Done]:
-    """work(job) for every job, in their order, on several processes; never more than a few jobs in flight."""
-    jobs = iter(jobs)
-    first = list(islice(jobs, 2))
-    if len(first) < 2 or workers == 1:  # not worth a process
-        set_up(settings)
-        yield from map(work, chain(first, jobs))
-        return
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=set_up, initargs=(settings,))
-    waiting: deque[Future[Done]] = deque()
-    try:
-        for job in chain(first, jobs):
-            waiting.append(pool.submit(work, job))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:

@@ -131,8 +131,8 @@ class Run:
     drawing_share: float  # of the training time that went into making batches
 
 
-def run(settings: RarestWord, on_update: Callable[[int], None] = lambda updates: None) -> Run:
-    """Trains one model and tests it; `on_update` hears how many updates were made since it last heard."""
+def run(settings: RarestWord, on_update: Callable[[], None] = lambda: None) -> Run:
+    """Trains one model and tests it; `on_update` is called after every update."""
     torch.manual_seed(settings.seed)
     task = Task(settings)
     validation, test = task.held_out()
@@ -160,7 +160,7 @@ def run(settings: RarestWord, on_update: Callable[[int], None] = lambda updates:
             if errors.all < best_error:
                 best_update, best_error = update, errors.all
                 best = {name: weight.clone() for name, weight in model.state_dict().items()}
-            on_update(update % settings.validate_every or settings.validate_every)
+        on_update()
     seconds = time.perf_counter() - start
     model.load_state_dict(best)
     return Run(settings, curve, best_update, evaluate(model, task, test), seconds, drawing / seconds)

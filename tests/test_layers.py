@@ -10,6 +10,7 @@ ROWS = [
     "errors",
     "files",
     "progress",
+    "processes",
     "tables",
     "config",
     "text",

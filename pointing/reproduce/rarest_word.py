@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import product
@@ -18,11 +18,14 @@ from pointing import __version__
 from pointing.config import RarestWord, checked
 from pointing.files import write_text
 from pointing.plots import learning_curves, require_matplotlib
-from pointing.progress import progress
+from pointing.processes import in_order
+from pointing.progress import Progress, progress
 from pointing.tables import Table, mean_and_spread
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
+
+    from pointing.rarest_word import Run
 
 PAPER = {"softmax": 48.2, "summary": 17.4}
 HEADS: dict[Literal["softmax", "summary", "annotations"], str] = {
@@ -54,9 +57,9 @@ def quick() -> list[RarestWord]:
 def sweep(seeds: int) -> list[RarestWord]:
     """Over p and over the size of the training set, in small, to see where pointing wins and where it does not."""
     return [
-        RarestWord(head=head, p=p, training=training, hidden=128, updates=1600, seed=seed)
+        RarestWord(head=head, p=p, training=training, hidden=128, updates=1000, seed=seed)
         for seed, p, training, head in product(
-            range(1, seeds + 1), (0.001, 0.002, 0.005, 0.01), (None, 20_000, 5_000, 2_000), HEADS
+            range(1, seeds + 1), (0.001, 0.002, 0.005, 0.01), (None, 20_000, 5_000), HEADS
         )
     ]
 
@@ -66,58 +69,60 @@ def reproduce(runs: Sequence[RarestWord], out: Path, command: str, workers: int 
     require_matplotlib()
     made = {path.stem: path for path in (out / "runs").glob("*.json")}
     missing = [settings for settings in runs if _key(settings) not in made]
-    _train(missing, out, workers or os.cpu_count() or 1)
+    _train(missing, out, workers)
     results = [json.loads((out / "runs" / f"{_key(settings)}.json").read_text()) for settings in runs]
     return report(results, out, command)
 
 
-def _train(runs: Sequence[RarestWord], out: Path, workers: int) -> None:
+def _train(runs: Sequence[RarestWord], out: Path, workers: int | None) -> None:
     """One process a core, one thread each: small matrices gain nothing from two."""
-    if not runs:
-        return
-    context = get_context("spawn")
-    made = context.Value("l", 0)
+    made = get_context("spawn").Value("l", 0)  # updates, by all workers together
     total = sum(settings.updates for settings in runs)
-    with (
-        progress("training", total, "updates") as bar,
-        ProcessPoolExecutor(min(len(runs), workers), context, initializer=_share, initargs=(made,)) as pool,
-    ):
-        waiting: set[Future[Path]] = {pool.submit(_run, settings, out) for settings in runs}
+    with progress("training", total, "updates") as bar, _watch(made, bar):
+        for settings, result in zip(runs, in_order(_run, runs, workers, _set_up, made), strict=True):
+            about = {**asdict(result), "settings": settings.model_dump(), "made_by": _made_by()}
+            write_text(out / "runs" / f"{_key(settings)}.json", json.dumps(about))
+
+
+@contextmanager
+def _watch(made: Synchronized[int], bar: Progress) -> Iterator[None]:
+    """Advances the bar as the shared count grows."""
+    ended = threading.Event()
+
+    def watch() -> None:
         shown = 0
-        try:
-            while waiting:
-                done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-                now = made.value
-                bar.advance(now - shown)
-                shown = now
-                for future in done:
-                    future.result()  # a worker's error is ours
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        while not ended.wait(0.5):
+            now = made.value
+            bar.advance(now - shown)
+            shown = now
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
-def _share(made: Synchronized[int]) -> None:
+def _set_up(made: Synchronized[int]) -> None:
     global _made
-    _made = made
-
-
-def _run(settings: RarestWord, out: Path) -> Path:
-    """In a worker: one run, and its result on disk, so that what is cut off goes on from there."""
     import torch
 
-    from pointing import rarest_word
-
-    def count(updates: int) -> None:
-        if _made is not None:
-            with _made.get_lock():
-                _made.value += updates
-
+    _made = made
     torch.set_num_threads(1)
-    result = rarest_word.run(settings, count)
-    path = out / "runs" / f"{_key(settings)}.json"
-    write_text(path, json.dumps({**asdict(result), "settings": settings.model_dump(), "made_by": _made_by()}))
-    return path
+
+
+def _run(settings: RarestWord) -> Run:
+    """In a worker."""
+    from pointing.rarest_word import run
+
+    def count() -> None:
+        assert _made is not None
+        with _made.get_lock():
+            _made.value += 1
+
+    return run(settings, count)
 
 
 def _key(settings: RarestWord) -> str:

@@ -1,0 +1,70 @@
+"""Work on all cores: jobs go out to worker processes, results come back in order, and no worker outlives its parent."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(
+    work: Callable[[Job], Done],
+    jobs: Iterable[Job],
+    workers: int | None,
+    set_up: Callable[..., None],
+    *settings: Any,
+) -> Iterator[Done]:
+    """work(job) for every job, in their order; every process calls set_up(*settings) first.
+
+    Never more than a few jobs are in flight, so they may be large. One job, or one worker, needs no process.
+    """
+    workers = workers or cores()
+    jobs = iter(jobs)
+    first = list(islice(jobs, 2))
+    if len(first) < 2 or workers == 1:
+        set_up(*settings)
+        yield from map(work, chain(first, jobs))
+        return
+    context = multiprocessing.get_context("spawn")  # fork would copy torch's threads, half-way through their work
+    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(set_up, settings))
+    waiting: deque[Future[Done]] = deque()
+    try:
+        for job in chain(first, jobs):
+            waiting.append(pool.submit(work, job))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+        pool.shutdown()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+
+
+def _start(set_up: Callable[..., None], settings: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    set_up(*settings)
+
+
+def _end_with_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

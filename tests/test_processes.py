@@ -1,0 +1,72 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pointing.errors import Misuse
+from pointing.processes import in_order
+
+_factor = 0
+
+
+def set_up(factor):
+    global _factor
+    _factor = factor
+
+
+def times(number):
+    if number == 13:
+        raise Misuse("unlucky", "x.txt", 13)
+    return _factor * number, os.getpid()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_come_in_the_jobs_order(workers):
+    made = list(in_order(times, range(12), workers, set_up, 3))
+    assert [number for number, _ in made] == [3 * n for n in range(12)]
+    assert (os.getpid() in {process for _, process in made}) == (workers == 1)
+
+
+def test_a_workers_error_is_the_parents():
+    with pytest.raises(Misuse, match=r"x\.txt:13: unlucky"):
+        list(in_order(times, range(20), 2, set_up, 1))
+
+
+SLEEPER = """
+import os, sys, time
+from pointing.processes import in_order
+def nothing(): pass
+def sleep(seconds):
+    print(os.getpid(), flush=True)
+    time.sleep(seconds)
+if __name__ == "__main__":
+    list(in_order(sleep, [60, 60], 2, nothing))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_worker_outlives_its_parent(tmp_path, how):
+    (tmp_path / "sleeper.py").write_text(SLEEPER)
+    parent = subprocess.Popen(
+        [sys.executable, "sleeper.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    workers = [int(parent.stdout.readline()) for _ in range(2)]
+    parent.send_signal(how)
+    parent.wait(timeout=20)
+    deadline = time.monotonic() + 20
+    while any(running(worker) for worker in workers):
+        assert time.monotonic() < deadline, "a worker is still there"
+        time.sleep(0.05)
+    parent.stdout.close()
+    parent.stderr.close()
+
+
+def running(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
