@@ -101,15 +101,17 @@ def _read(path: str | Path) -> Iterator[tuple[str, str, float]]:
     for number, line in read_text(path):
         if not line.strip():
             continue
-        columns = [column.strip() for column in line.split("\t" if "\t" in line else "|||")]
+        columns = line.split("\t" if "\t" in line else "|||")
         if len(columns) < 2:
             raise Misuse("no tab: expected source TAB target, or source|||target", path, number)
         if not columns[0] or not columns[1]:
             raise Misuse(f"the {'target' if columns[0] else 'source'} word is missing", path, number)
-        weight = _number(columns[2]) if len(columns) > 2 else None
+        source, target, *more = (column.strip() for column in columns)
+        weight = _number(more[0]) if more else None
         if weight is not None and not 0 <= weight <= 1:
-            raise Misuse(f"{columns[2]} is not a probability, which lies between 0 and 1", path, number)
-        yield columns[0], columns[1], 1.0 if weight is None else weight
+            raise Misuse(f"{more[0]} is not a probability, which lies between 0 and 1", path, number)
+        if source and target:  # exports of Wiktionary hold a blank here and there, which no word of a text can be
+            yield source, target, 1.0 if weight is None else weight
 
 
 def _number(text: str) -> float | None:
