@@ -5,6 +5,7 @@ Every worker builds its tools once (`set_up_…`); blocks and what was made of t
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from pointing import entities
 from pointing.config import Config, Text
 from pointing.corpus import SCHEMA
 from pointing.dictionary import Dictionary
+from pointing.files import without_end
 from pointing.pointers import NOWHERE, Ints, Side, choose, names
 from pointing.text import Tokenizer, Tokens
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
@@ -62,19 +64,20 @@ class Statistics:
 class Block(NamedTuple):
     """What a worker tokenises: lines of a split, and the file for the result."""
 
+    split: str
     path: Path
     first_line: int
-    source: list[bytes]
+    source: list[bytes]  # lines with their ends
     target: list[bytes]
     tags: list[tuple[entities.Tagged, entities.Tagged]] | None
 
 
 class Tokenised(NamedTuple):
+    split: str
     path: Path
     statistics: Statistics
     words: list[str]
-    source_counts: Ints
-    target_counts: Ints
+    counts: Ints  # (2, words): on the source side, on the target side
 
 
 def tokenizer(text: Text, language: str) -> Tokenizer:
@@ -99,7 +102,14 @@ def set_up_tokenizing(config: Config) -> None:
 
 def tokenize(block: Block) -> Tokenised:
     """A block's pairs as tokens, in an Arrow file whose words are numbered within the block, both sides together."""
-    tools: _TokenizingTools = _tools
+    gc.disable()  # many small lists and no cycles: looking for cycles would take a third of the time
+    try:
+        return _tokenize(_tools, block)
+    finally:
+        gc.enable()
+
+
+def _tokenize(tools: _TokenizingTools, block: Block) -> Tokenised:
     statistics = Statistics()
     words: tuple[list[str], list[str]] = ([], [])
     offsets: tuple[list[int], list[int]] = ([0], [0])
@@ -113,13 +123,12 @@ def tokenize(block: Block) -> Tokenised:
         if isinstance(made, str):
             statistics.skip(made, line)
             continue
-        (source, target), raw = made
-        for side, tokens in enumerate((source, target)):
-            words[side].extend(tokens.words)
+        for side, some in enumerate((made.source.words, made.target)):
+            words[side].extend(some)
             offsets[side].append(len(words[side]))
-            texts[side].append(raw[side])
-        starts.extend(source.starts)
-        ends.extend(source.ends)
+            texts[side].append(made.raw[side])
+        starts.extend(made.source.starts)
+        ends.extend(made.source.ends)
         lines.append(line)
     numbered: Any = pa.array(words[0] + words[1], pa.string()).dictionary_encode()
     ids = numbered.indices.to_numpy()
@@ -141,8 +150,14 @@ def tokenize(block: Block) -> Tokenised:
                 stream.write(part)
     statistics.pairs, statistics.source_tokens, statistics.target_tokens = len(lines), len(words[0]), len(words[1])
     size = len(numbered.dictionary)
-    counts = [np.bincount(some, minlength=size).astype(np.int32) for some in (source_ids, target_ids)]
-    return Tokenised(block.path, statistics, numbered.dictionary.to_pylist(), *counts)
+    counts = np.stack([np.bincount(some, minlength=size) for some in (source_ids, target_ids)]).astype(np.int32)
+    return Tokenised(block.split, block.path, statistics, numbered.dictionary.to_pylist(), counts)
+
+
+class _Pair(NamedTuple):
+    source: Tokens
+    target: list[str]  # nobody asks where a target word stood in its line
+    raw: tuple[str, str]
 
 
 def _tokenize_pair(
@@ -150,41 +165,36 @@ def _tokenize_pair(
     source_line: bytes,
     target_line: bytes,
     tags: tuple[entities.Tagged, entities.Tagged] | None,
-) -> tuple[tuple[Tokens, Tokens], tuple[str, str]] | str:
-    """Both sides' tokens and raw lines, or why the pair is left out."""
+) -> _Pair | str:
+    """Both sides, or why the pair is left out."""
     try:
-        raw = source_line.decode("utf-8"), target_line.decode("utf-8")
+        raw = without_end(source_line).decode("utf-8"), without_end(target_line).decode("utf-8")
     except UnicodeDecodeError:
         return "not UTF-8"
-    if "\0" in raw[0] or "\0" in raw[1]:
+    if b"\0" in source_line or b"\0" in target_line:
         return "a NUL character"
     if tags is None:
-        source, target = tools.source(raw[0]), tools.target(raw[1])
+        source, target = tools.source(raw[0]), tools.target.words(raw[1])
     else:
-        made = [_from_tags(tools, line, tagged) for line, tagged in zip(raw, tags, strict=True)]
-        if made[0] is None or made[1] is None:
+        places = [entities.locate(line, tagged.words) for line, tagged in zip(raw, tags, strict=True)]
+        if places[0] is None or places[1] is None:
             return "tags of another text"
-        source, target = made[0], made[1]
-    if not source.words or not target.words:
+        source = Tokens([tools.source.normalise(word) for word in tags[0].words], *places[0])
+        target = [tools.target.normalise(word) for word in tags[1].words]
+    if not source.words or not target:
         return "an empty side"
-    if len(source.words) > tools.max_tokens or len(target.words) > tools.max_tokens:
+    if len(source.words) > tools.max_tokens or len(target) > tools.max_tokens:
         return f"more than {tools.max_tokens} tokens"
-    if tools.entities:
-        if tags is not None:
-            source_tags, target_tags = tags[0].tags, tags[1].tags
-        else:
-            assert tools.tagger is not None
-            source_tags = tools.tagger(raw[0], source.starts, source.ends)
-            target_tags = tools.tagger(raw[1], target.starts, target.ends)
-        anonymous = entities.anonymize(source.words, source_tags, target.words, target_tags, tools.max_tokens)
-        source, target = source._replace(words=anonymous[0]), target._replace(words=anonymous[1])
-    return (source, target), raw
-
-
-def _from_tags(tools: _TokenizingTools, line: str, tagged: entities.Tagged) -> Tokens | None:
-    """The tokens that came with the tags, normalised like any others, at their places in the raw line."""
-    places = entities.locate(line, tagged.words)
-    return None if places is None else Tokens([tools.source.normalise(word) for word in tagged.words], *places)
+    if not tools.entities:
+        return _Pair(source, target, raw)
+    if tags is not None:
+        source_tags, target_tags = tags[0].tags, tags[1].tags
+    else:
+        assert tools.tagger is not None
+        source_tags = tools.tagger(raw[0], source)
+        target_tags = tools.tagger(raw[1], tools.target(raw[1]))
+    anonymous = entities.anonymize(source.words, source_tags, target, target_tags, tools.max_tokens)
+    return _Pair(source._replace(words=anonymous[0]), anonymous[1], raw)
 
 
 class _EncodingTools(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -120,11 +121,19 @@ class Corpus:
             self.about: dict[str, Any] = json.loads((folder / "prepared.json").read_text())
         except (OSError, ValueError):
             raise Misuse("not a prepared corpus: there is no whole prepared.json in it", folder) from None
-        placeholders = self.about["placeholders"]
-        self.source = Vocabulary.load(folder / "source.vocabulary", placeholders)
-        self.target = Vocabulary.load(folder / "target.vocabulary", placeholders)
-        dictionary = folder / "dictionary.tsv"
-        self.dictionary = Dictionary.load(dictionary) if dictionary.exists() else None
+
+    @cached_property
+    def source(self) -> Vocabulary:
+        return Vocabulary.load(self.folder / "source.vocabulary", self.about["placeholders"])
+
+    @cached_property
+    def target(self) -> Vocabulary:
+        return Vocabulary.load(self.folder / "target.vocabulary", self.about["placeholders"])
+
+    @cached_property
+    def dictionary(self) -> Dictionary | None:
+        path = self.folder / "dictionary.tsv"
+        return Dictionary.load(path) if path.exists() else None
 
     def split(self, name: str) -> Split:
         return Split(self.folder / f"{name}.arrow")

@@ -303,12 +303,12 @@ def _blocks(source: _Side, target: _Side) -> Iterator[_Block]:
             yield _Block(source.rows(alike[start : start + n]), target.rows(alike[start : start + n]))
 
 
-def _co_occurrences(blocks: Iterable[_Block]) -> Integers:
+def _co_occurrences(blocks: Sequence[_Block]) -> Integers:
     """The keys of all word pairs, sorted, each once."""
     keys: Integers = np.empty(0, np.int64)
     waiting: list[Integers] = []
     cells = 0
-    for block in blocks:
+    for block in track(blocks, "collecting word pairs", len(blocks), "blocks"):
         waiting.append(block.keys())
         cells += block.cells
         if cells > max(4 * CELLS, len(keys)):

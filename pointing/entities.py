@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pointing.errors import Misuse, missing_extra
-from pointing.files import read_lines, read_text
+from pointing.files import count_lines, read_text
+from pointing.text import Tokens
 
 OUTSIDE = "O"
 SEPARATOR = "￨"
@@ -79,7 +80,7 @@ def count_tags(path: Path) -> int:
     """How many sentences the file has."""
     if ".conll" in path.suffixes:
         return sum(1 for _ in _read_conll(path))
-    return sum(1 for _ in read_lines(path))
+    return count_lines(path)
 
 
 def _read_joined(path: Path) -> Iterator[Tagged]:
@@ -125,10 +126,10 @@ class SpacyTagger:
             what = f"there is no spaCy pipeline {pipeline}: python -m spacy download {pipeline}"
             raise Misuse(f"pointers.tagger: {what}") from None
 
-    def __call__(self, line: str, starts: Sequence[int], ends: Sequence[int]) -> list[str]:
+    def __call__(self, line: str, tokens: Tokens) -> list[str]:
         """A tag for each of our own tokens: that of the entity whose characters it shares."""
         entities = [(e.start_char, e.end_char, e.label_) for e in self.pipeline(line).ents]
         return [
             next((label for first, last, label in entities if start < last and end > first), OUTSIDE)
-            for start, end in zip(starts, ends, strict=True)
+            for start, end in zip(tokens.starts, tokens.ends, strict=True)
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import io
 import os
 import shutil
 import socket
@@ -11,12 +12,14 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 from pointing.errors import Failure, Misuse
 
 BOM = b"\xef\xbb\xbf"
+PIECE = 1 << 20  # bytes read at a time
 
 
 def read_lines(path: str | Path) -> Iterator[bytes]:
@@ -24,13 +27,42 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
 
     Bytes, because one line that is not UTF-8 must not cost the lines after it; `decode` says which line it was.
     """
-    path = Path(path)
+    for block in read_blocks(path, 1000):
+        yield from map(without_end, block)
+
+
+def read_blocks(path: str | Path, lines: int) -> Iterator[list[bytes]]:
+    """The same, so many lines at a time and with their ends on, which takes a third of the time."""
+    with _opened(Path(path)) as file:
+        if file.peek(len(BOM)).startswith(BOM):
+            file.read(len(BOM))
+        while block := list(islice(file, lines)):
+            yield block
+
+
+def without_end(line: bytes) -> bytes:
+    if line.endswith(b"\r\n"):
+        return line[:-2]
+    return line[:-1] if line.endswith(b"\n") else line
+
+
+def count_lines(path: str | Path) -> int:
+    """How many lines `read_lines` gives, in a fraction of its time."""
+    count, last = 0, b"\n"
+    with _opened(Path(path)) as file:
+        while piece := file.read(PIECE):
+            count += piece.count(b"\n")
+            last = piece[-1:]
+    return count + (last != b"\n")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedReader]:
+    """A plain or .gz file of bytes; what cannot be read is misuse."""
     try:
-        with cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as file:
-            for number, line in enumerate(file):
-                if number == 0:
-                    line = line.removeprefix(BOM)
-                yield line.removesuffix(b"\n").removesuffix(b"\r")
+        with path.open("rb") as plain:
+            whole = gzip.GzipFile(fileobj=plain) if path.suffix == ".gz" else plain
+            yield io.BufferedReader(cast(io.RawIOBase, whole), PIECE)
     except FileNotFoundError:
         raise Misuse("there is no such file", path) from None
     except IsADirectoryError:

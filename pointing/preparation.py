@@ -9,11 +9,10 @@ only when everything is there.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,13 +34,13 @@ from pointing.config import Config, Parallel, Text
 from pointing.corpus import ROW_GROUP, SCHEMA, Corpus, padding_share, plan
 from pointing.dictionary import Dictionary, induce
 from pointing.errors import Misuse
-from pointing.files import read_lines, read_text, whole_folder, write_text
+from pointing.files import count_lines, read_blocks, read_text, whole_folder, write_text
 from pointing.processes import in_order
 from pointing.progress import progress
 from pointing.tables import Table
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
-BLOCK = 2_000  # pairs that a worker takes at a time
+BLOCK = 4_000  # pairs that a worker takes at a time
 
 
 def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[Corpus, bool]:
@@ -58,35 +57,19 @@ def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[C
 
 
 def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, workers: int | None) -> None:
-    counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     statistics = {name: Statistics() for name in lines}
-    blocks: dict[str, list[Path]] = {name: [] for name in lines}
-    for name, files in config.data.splits().items():
-        jobs = _blocks(files, part / f"{name}-block")
-        tokenised = in_order(tokenize, jobs, workers, set_up_tokenizing, config)
-        with progress(f"tokenising {name}", lines[name], "pairs") as bar:
-            for done in tokenised:
-                blocks[name].append(done.path)
-                statistics[name].add(done.statistics)
-                if name == "train":
-                    for counter, some in zip(counts, (done.source_counts, done.target_counts), strict=True):
-                        counter.update({done.words[i]: int(some[i]) for i in np.flatnonzero(some)})
-                bar.advance(done.statistics.pairs + sum(done.statistics.skipped.values()))
-        if statistics[name].pairs == 0:
-            raise Misuse(f"no pair is left of {lines[name]:,}: {_skipped(statistics[name])}", files.source)
-
+    blocks, counts = _tokenize_all(config, part, lines, statistics, workers)
     placeholders = config.text.max_tokens if config.pointers.policy == "entities" else 0
     sizes = config.vocabulary.source, config.vocabulary.target
     source, target = (
-        Vocabulary.build(counter, size, config.vocabulary.min_count, placeholders)
-        for counter, size in zip(counts, sizes, strict=True)
+        Vocabulary.build(some, size, config.vocabulary.min_count, placeholders)
+        for some, size in zip(counts, sizes, strict=True)
     )
     source.save(part / "source.vocabulary")
     target.save(part / "target.vocabulary")
     dictionary = _dictionary(config, blocks["train"])
     if dictionary is not None:
         dictionary.save(part / "dictionary.tsv")
-
     for name, paths in blocks.items():
         encoded = in_order(encode, paths, workers, set_up_encoding, config, source, target, dictionary)
         total = statistics[name].pairs
@@ -100,6 +83,33 @@ def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, 
     _finish(config, part, statistics, about)
     for path in part.glob("*-block-*"):
         path.unlink()
+
+
+def _tokenize_all(
+    config: Config, part: Path, lines: dict[str, int], statistics: dict[str, Statistics], workers: int | None
+) -> tuple[dict[str, list[Path]], tuple[dict[str, int], dict[str, int]]]:
+    """The tokenised blocks of each split, and how often each word stands on either side of the training text."""
+    splits = config.data.splits()
+    jobs = chain.from_iterable(_blocks(name, files, part) for name, files in splits.items())
+    blocks: dict[str, list[Path]] = {name: [] for name in lines}
+    index: dict[str, int] = {}
+    counts = np.zeros((2, 0), np.int64)  # source, target
+    with progress("tokenising", sum(lines.values()), "pairs") as bar:
+        for done in in_order(tokenize, jobs, workers, set_up_tokenizing, config):
+            blocks[done.split].append(done.path)
+            statistics[done.split].add(done.statistics)
+            bar.advance(done.statistics.pairs + sum(done.statistics.skipped.values()))
+            if done.split == "train":
+                words = np.fromiter((index.setdefault(word, len(index)) for word in done.words), np.int64)
+                counts = np.pad(counts, ((0, 0), (0, len(index) - counts.shape[1])))
+                counts[:, words] += done.counts
+    for name, files in splits.items():
+        if statistics[name].pairs == 0:
+            raise Misuse(f"no pair is left of {lines[name]:,}: {_skipped(statistics[name])}", files.source)
+    source, target = (
+        {word: count for word, count in zip(index, some.tolist(), strict=True) if count} for some in counts
+    )
+    return blocks, (source, target)
 
 
 def _finish(config: Config, part: Path, statistics: dict[str, Statistics], about: dict[str, Any]) -> None:
@@ -178,7 +188,7 @@ def _index(number: int) -> str:
 
 def _check_files(files: Parallel) -> int:
     """How many lines the files of a split have; it must be the same number, and not 0."""
-    counted = {files.source: _count(files.source), files.target: _count(files.target)}
+    counted = {path: count_lines(path) for path in (files.source, files.target)}
     for tags in (files.source_tags, files.target_tags):
         if tags is not None:
             counted[tags] = entities.count_tags(tags)
@@ -189,10 +199,6 @@ def _check_files(files: Parallel) -> int:
             first = counted[files.source]
             raise Misuse(f"{lines:,} lines, but {files.source} has {first:,}: line n of both must be one example", path)
     return counted[files.source]
-
-
-def _count(path: Path) -> int:
-    return sum(1 for _ in read_lines(path))
 
 
 def _fingerprint(config: Config) -> str:
@@ -209,17 +215,14 @@ def _fingerprint(config: Config) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _blocks(files: Parallel, stem: Path) -> Iterator[Block]:
-    source, target = read_lines(files.source), read_lines(files.target)
+def _blocks(split: str, files: Parallel, folder: Path) -> Iterator[Block]:
+    sides = zip(read_blocks(files.source, BLOCK), read_blocks(files.target, BLOCK), strict=True)
     tags = None
     if files.source_tags is not None and files.target_tags is not None:
         tags = zip(entities.read_tags(files.source_tags), entities.read_tags(files.target_tags), strict=True)
-    number = 0
-    while some := list(islice(source, BLOCK)):
-        path = stem.with_name(f"{stem.name}-{number:06d}")
+    for number, (source, target) in enumerate(sides):
         tagged = None if tags is None else list(islice(tags, BLOCK))
-        yield Block(path, number * BLOCK + 1, some, list(islice(target, BLOCK)), tagged)
-        number += 1
+        yield Block(split, folder / f"{split}-block-{number:06d}", number * BLOCK + 1, source, target, tagged)
 
 
 def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:

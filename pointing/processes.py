@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.context
 import os
 import signal
 import threading
@@ -39,8 +40,7 @@ def in_order(
         set_up(*settings)
         yield from map(work, chain(first, jobs))
         return
-    context = multiprocessing.get_context("spawn")  # fork would copy torch's threads, half-way through their work
-    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(set_up, settings))
+    pool = ProcessPoolExecutor(workers, _context(work), initializer=_start, initargs=(set_up, settings))
     waiting: deque[Future[Done]] = deque()
     try:
         for job in chain(first, jobs):
@@ -55,6 +55,15 @@ def in_order(
         for process in multiprocessing.active_children():
             process.terminate()
         raise
+
+
+def _context(work: Callable[..., Any]) -> multiprocessing.context.BaseContext:
+    """How processes are started. Not by fork: it would copy torch's threads half-way through their work."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([work.__module__])  # so that the imports are made once, not by every worker
+    return context
 
 
 def _start(set_up: Callable[..., None], settings: tuple[Any, ...]) -> None:

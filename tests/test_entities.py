@@ -4,6 +4,7 @@ import pytest
 
 from pointing.entities import SpacyTagger, anonymize, count_tags, locate, placeholder, position_of, read_tags
 from pointing.errors import Misuse
+from pointing.text import Tokens
 from pointing.vocabulary import FIRST, Vocabulary
 
 ONE, TWO, THREE = placeholder(1), placeholder(2), placeholder(3)
@@ -76,6 +77,7 @@ def test_spacy_tags_our_own_tokens(tmp_path):
     pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": "Ada Lovelace"}])
     pipeline.to_disk(tmp_path / "rules")
     tagger = SpacyTagger(str(tmp_path / "rules"))
-    assert tagger("Was Ada Lovelace there?", [0, 4, 8, 17, 22], [3, 7, 16, 22, 23]) == ["O", "PER", "PER", "O", "O"]
+    tokens = Tokens(["was", "ada", "lovelace", "there", "?"], [0, 4, 8, 17, 22], [3, 7, 16, 22, 23])
+    assert tagger("Was Ada Lovelace there?", tokens) == ["O", "PER", "PER", "O", "O"]
     with pytest.raises(Misuse, match="python -m spacy download nothing"):
         SpacyTagger("nothing")
