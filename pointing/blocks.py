@@ -20,6 +20,7 @@ from pointing.dictionary import Dictionary
 from pointing.files import without_end
 from pointing.pointers import NOWHERE, Ints, Side, choose, names
 from pointing.text import Tokenizer, Tokens
+from pointing.tokens import TokenArrays, from_tokens, tokenize_lines
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
 _tools: Any = None
@@ -85,8 +86,7 @@ def tokenizer(text: Text, language: str) -> Tokenizer:
 
 
 class _TokenizingTools(NamedTuple):
-    source: Tokenizer
-    target: Tokenizer
+    tokenizers: tuple[Tokenizer, Tokenizer]  # of source and target
     max_tokens: int
     entities: bool
     tagger: entities.SpacyTagger | None
@@ -97,7 +97,7 @@ def set_up_tokenizing(config: Config) -> None:
     source, target = (tokenizer(config.text, language) for language in config.data.languages)
     anonymous = config.pointers.policy == "entities"
     tagger = None if config.pointers.tagger is None or not anonymous else entities.SpacyTagger(config.pointers.tagger)
-    _tools = _TokenizingTools(source, target, config.text.max_tokens, anonymous, tagger)
+    _tools = _TokenizingTools((source, target), config.text.max_tokens, anonymous, tagger)
 
 
 def tokenize(block: Block) -> Tokenised:
@@ -111,90 +111,96 @@ def tokenize(block: Block) -> Tokenised:
 
 def _tokenize(tools: _TokenizingTools, block: Block) -> Tokenised:
     statistics = Statistics()
-    words: tuple[list[str], list[str]] = ([], [])
-    offsets: tuple[list[int], list[int]] = ([0], [0])
-    starts: list[int] = []
-    ends: list[int] = []
-    texts: tuple[list[str], list[str]] = ([], [])
-    lines: list[int] = []
-    for row, (source_line, target_line) in enumerate(zip(block.source, block.target, strict=True)):
-        line = block.first_line + row
-        made = _tokenize_pair(tools, source_line, target_line, None if block.tags is None else block.tags[row])
-        if isinstance(made, str):
-            statistics.skip(made, line)
-            continue
-        for side, some in enumerate((made.source.words, made.target)):
-            words[side].extend(some)
-            offsets[side].append(len(words[side]))
-            texts[side].append(made.raw[side])
-        starts.extend(made.source.starts)
-        ends.extend(made.source.ends)
-        lines.append(line)
-    numbered: Any = pa.array(words[0] + words[1], pa.string()).dictionary_encode()
-    ids = numbered.indices.to_numpy()
-    source_ids, target_ids = ids[: len(words[0])], ids[len(words[0]) :]
+    rows, texts = _readable(block, statistics)
+    if tools.entities:
+        rows, texts, source, target = _anonymous(tools, block, rows, texts, statistics)
+    else:
+        source, target = (tokenize_lines(tool, text) for tool, text in zip(tools.tokenizers, texts, strict=True))
+    empty = (source.counts == 0) | (target.counts == 0)
+    long = np.maximum(source.counts, target.counts) > tools.max_tokens
+    for some, reason in ((empty, "an empty side"), (long & ~empty, f"more than {tools.max_tokens} tokens")):
+        for place in np.flatnonzero(some):
+            statistics.skip(reason, block.first_line + rows[place])
+    keep = ~(empty | long)
+    source, target = source.select(keep), target.select(keep)
+    numbered: Any = pa.array(source.words + target.words, pa.string()).dictionary_encode()  # both sides together
+    number = numbered.indices.to_numpy()
+    source_ids, target_ids = number[source.ids], number[len(source.words) :][target.ids]
+    kept = pa.array(keep)
     batch = pa.record_batch(
         {
-            "source": _lists(offsets[0], source_ids),
-            "target": _lists(offsets[1], target_ids),
-            "starts": _lists(offsets[0], np.array(starts, np.int32)),
-            "ends": _lists(offsets[0], np.array(ends, np.int32)),
-            "source_text": pa.array(texts[0], pa.string()),
-            "target_text": pa.array(texts[1], pa.string()),
-            "line": pa.array(lines, pa.int32()),
+            "source": _lists(source.counts, source_ids),
+            "target": _lists(target.counts, target_ids),
+            "starts": _lists(source.counts, source.starts),
+            "ends": _lists(source.counts, source.ends),
+            "source_text": pa.array(texts[0], pa.string()).filter(kept),
+            "target_text": pa.array(texts[1], pa.string()).filter(kept),
+            "line": pa.array(block.first_line + np.array(rows, np.int32)[keep], pa.int32()),
         }
     )
     with pa.OSFile(str(block.path), "wb") as file:
         for part in (batch, pa.record_batch({"words": numbered.dictionary})):
             with pa.ipc.new_stream(file, part.schema) as stream:
                 stream.write(part)
-    statistics.pairs, statistics.source_tokens, statistics.target_tokens = len(lines), len(words[0]), len(words[1])
+    statistics.pairs = batch.num_rows
+    statistics.source_tokens, statistics.target_tokens = len(source_ids), len(target_ids)
     size = len(numbered.dictionary)
     counts = np.stack([np.bincount(some, minlength=size) for some in (source_ids, target_ids)]).astype(np.int32)
     return Tokenised(block.split, block.path, statistics, numbered.dictionary.to_pylist(), counts)
 
 
-class _Pair(NamedTuple):
-    source: Tokens
-    target: list[str]  # nobody asks where a target word stood in its line
-    raw: tuple[str, str]
+Texts = tuple[list[str], list[str]]
 
 
-def _tokenize_pair(
-    tools: _TokenizingTools,
-    source_line: bytes,
-    target_line: bytes,
-    tags: tuple[entities.Tagged, entities.Tagged] | None,
-) -> _Pair | str:
-    """Both sides, or why the pair is left out."""
-    try:
-        raw = without_end(source_line).decode("utf-8"), without_end(target_line).decode("utf-8")
-    except UnicodeDecodeError:
-        return "not UTF-8"
-    if b"\0" in source_line or b"\0" in target_line:
-        return "a NUL character"
-    if tags is None:
-        source, target = tools.source(raw[0]), tools.target.words(raw[1])
-    else:
-        places = [entities.locate(line, tagged.words) for line, tagged in zip(raw, tags, strict=True)]
-        if places[0] is None or places[1] is None:
-            return "tags of another text"
-        source = Tokens([tools.source.normalise(word) for word in tags[0].words], *places[0])
-        target = [tools.target.normalise(word) for word in tags[1].words]
-    if not source.words or not target:
-        return "an empty side"
-    if len(source.words) > tools.max_tokens or len(target) > tools.max_tokens:
-        return f"more than {tools.max_tokens} tokens"
-    if not tools.entities:
-        return _Pair(source, target, raw)
-    if tags is not None:
-        source_tags, target_tags = tags[0].tags, tags[1].tags
-    else:
+def _readable(block: Block, statistics: Statistics) -> tuple[list[int], Texts]:
+    """The pairs that are text on both sides: their places in the block, and their lines."""
+    rows: list[int] = []
+    texts: Texts = ([], [])
+    for row, lines in enumerate(zip(block.source, block.target, strict=True)):
+        try:
+            source, target = (without_end(line).decode("utf-8") for line in lines)
+        except UnicodeDecodeError:
+            statistics.skip("not UTF-8", block.first_line + row)
+            continue
+        if "\0" in source or "\0" in target:
+            statistics.skip("a NUL character", block.first_line + row)
+            continue
+        rows.append(row)
+        texts[0].append(source)
+        texts[1].append(target)
+    return rows, texts
+
+
+def _anonymous(
+    tools: _TokenizingTools, block: Block, rows: list[int], texts: Texts, statistics: Statistics
+) -> tuple[list[int], Texts, TokenArrays, TokenArrays]:
+    """The same pairs with their entities as placeholders; those whose tags belong to another text are left out."""
+    made: tuple[list[Tokens], list[Tokens]] = ([], [])
+    kept: list[int] = []
+    for place, (row, *lines) in enumerate(zip(rows, *texts, strict=True)):
+        pair = [_tagged(tools, block, row, side, line) for side, line in enumerate(lines)]
+        if pair[0] is None or pair[1] is None:
+            statistics.skip("tags of another text", block.first_line + row)
+            continue
+        (source, source_tags), (target, target_tags) = pair[0], pair[1]
+        words = entities.anonymize(source.words, source_tags, target.words, target_tags, tools.max_tokens)
+        made[0].append(source._replace(words=words[0]))
+        made[1].append(target._replace(words=words[1]))
+        kept.append(place)
+    texts = [texts[0][place] for place in kept], [texts[1][place] for place in kept]
+    return [rows[place] for place in kept], texts, from_tokens(made[0]), from_tokens(made[1])
+
+
+def _tagged(tools: _TokenizingTools, block: Block, row: int, side: int, line: str) -> tuple[Tokens, list[str]] | None:
+    """A line's tokens and their tags: those that came with the data, or our own tokens with spaCy's tags."""
+    tool = tools.tokenizers[side]
+    if block.tags is None:
         assert tools.tagger is not None
-        source_tags = tools.tagger(raw[0], source)
-        target_tags = tools.tagger(raw[1], tools.target(raw[1]))
-    anonymous = entities.anonymize(source.words, source_tags, target, target_tags, tools.max_tokens)
-    return _Pair(source._replace(words=anonymous[0]), anonymous[1], raw)
+        tokens = tool(line)
+        return tokens, tools.tagger(line, tokens)
+    tagged = block.tags[row][side]
+    places = entities.locate(line, tagged.words)
+    return None if places is None else (Tokens([tool.normalise(word) for word in tagged.words], *places), tagged.tags)
 
 
 class _EncodingTools(NamedTuple):
@@ -227,11 +233,11 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
         senses=_senses(tools.dictionary, words, np.unique(target.words[ids == UNK])),
     )
     last = target.offsets[1:]  # the end of sentence comes after each sentence's last word
-    ended = target.offsets + np.arange(len(target.offsets))
+    lengths, ended = np.diff(source.offsets), np.diff(target.offsets) + 1
     batch = pa.record_batch(
         {
-            "source": _lists(source.offsets, in_source[source.words]),
-            "source_words": _lists(source.offsets, names(source, in_target[source.words], V)),
+            "source": _lists(lengths, in_source[source.words]),
+            "source_words": _lists(lengths, names(source, in_target[source.words], V)),
             "starts": block.column("starts"),
             "ends": block.column("ends"),
             "target": _lists(ended, np.insert(choices.target, last, EOS)),
@@ -274,5 +280,7 @@ def _side(block: pa.RecordBatch, column: str) -> Side:
     return Side(lists.values.to_numpy(), lists.offsets.to_numpy())
 
 
-def _lists(offsets: Any, values: Ints) -> Any:
-    return pa.ListArray.from_arrays(pa.array(np.asarray(offsets, np.int32)), pa.array(values.astype(np.int32)))
+def _lists(counts: Ints, values: Ints) -> Any:
+    """An Arrow column of lists, from their lengths and all their values end to end."""
+    offsets = np.append(0, np.cumsum(counts)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.astype(np.int32)))

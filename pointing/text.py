@@ -99,6 +99,11 @@ class Tokenizer:
                 words += made[0]
         return words
 
+    def cut(self, chunk: str) -> tuple[list[str], list[int]]:
+        """The words of a text without white space, and how many of its characters each one takes; not for Moses."""
+        made = self._chunks[chunk]
+        return ([made], [len(chunk)]) if isinstance(made, str) else made
+
     def detokenize(self, words: Sequence[str]) -> str:
         if self.kind == "whitespace":
             return " ".join(words)

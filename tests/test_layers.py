@@ -14,6 +14,7 @@ ROWS = [
     "tables",
     "config",
     "text",
+    "tokens",
     "entities",
     "vocabulary",
     "dictionary",

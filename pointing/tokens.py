@@ -1,0 +1,103 @@
+"""Many lines' tokens at once, as arrays: each different chunk of text is cut once, wherever it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pointing.text import Tokenizer, Tokens
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+
+class TokenArrays(NamedTuple):
+    """Lines of tokens laid end to end."""
+
+    words: list[str]  # different ones
+    ids: Ints  # (tokens,) which of the words
+    starts: Ints  # (tokens,) characters of the raw line
+    ends: Ints
+    counts: Ints  # (lines,) tokens of each
+
+    def select(self, keep: npt.NDArray[np.bool_]) -> TokenArrays:
+        """Some of the lines."""
+        tokens = np.repeat(keep, self.counts)
+        return TokenArrays(self.words, self.ids[tokens], self.starts[tokens], self.ends[tokens], self.counts[keep])
+
+
+def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str]) -> TokenArrays:
+    """The same tokens as tokenizer(line) for each line."""
+    if tokenizer.kind == "moses":  # looks beyond white space
+        return from_tokens([tokenizer(line) for line in lines])
+    chunks = [line.split() for line in lines]
+    per_line = np.array([len(some) for some in chunks], np.int64)
+    encoded: Any = pa.array(chain.from_iterable(chunks), pa.string()).dictionary_encode()
+    chunk = encoded.indices.to_numpy()  # (chunks,) which of the different ones
+    different = encoded.dictionary.to_pylist()
+
+    # Of each different chunk: its words and their lengths, end to end.
+    cut = [tokenizer.cut(text) for text in different]
+    pieces = np.array([len(words) for words, _ in cut], np.int64)
+    words: Any = pa.array(chain.from_iterable(words for words, _ in cut), pa.string()).dictionary_encode()
+    length = np.fromiter(chain.from_iterable(lengths for _, lengths in cut), np.int64)
+    begin = _within(length, pieces)  # characters from the chunk's start
+
+    # Of each token: the place of its piece among those.
+    piece = _spread(_sums(pieces)[chunk], pieces[chunk])
+    characters = np.array([len(text) for text in different], np.int64)
+    starts = _chunk_starts(lines, chunks, per_line, characters[chunk])
+    start = np.repeat(starts, pieces[chunk]) + begin[piece]
+    return TokenArrays(
+        words.dictionary.to_pylist(),
+        words.indices.to_numpy()[piece],
+        start.astype(np.int32),
+        (start + length[piece]).astype(np.int32),
+        np.diff(_sums(pieces[chunk])[_sums(per_line)]).astype(np.int32),
+    )
+
+
+def from_tokens(lines: Sequence[Tokens]) -> TokenArrays:
+    """Tokens that were made line by line."""
+    words: Any = pa.array(chain.from_iterable(line.words for line in lines), pa.string()).dictionary_encode()
+    return TokenArrays(
+        words.dictionary.to_pylist(),
+        words.indices.to_numpy(),
+        np.fromiter(chain.from_iterable(line.starts for line in lines), np.int32),
+        np.fromiter(chain.from_iterable(line.ends for line in lines), np.int32),
+        np.array([len(line.words) for line in lines], np.int32),
+    )
+
+
+def _chunk_starts(lines: Sequence[str], chunks: Sequence[list[str]], per_line: Longs, length: Longs) -> Longs:
+    """Where each chunk begins in its line: one space after the one before, as nearly everywhere; else looked for."""
+    start = _within(length + 1, per_line)
+    first = _sums(per_line)
+    whole = _sums(length + 1)[first[1:]] - _sums(length + 1)[first[:-1]] - 1  # characters, if it were so
+    for number in np.flatnonzero(whole != [len(line) for line in lines]).tolist():
+        at = 0
+        for place, chunk in enumerate(chunks[number], first[number]):
+            start[place] = at = lines[number].find(chunk, at)
+            at += len(chunk)
+    return start
+
+
+def _sums(value: Longs) -> Longs:
+    """0, and the sums of the first, the first two, … values."""
+    return np.concatenate([[0], np.cumsum(value)])
+
+
+def _within(value: Longs, group: Longs) -> Longs:
+    """The sum of the values before each one in its own group; `group` has the groups' sizes."""
+    sums = _sums(value)
+    return sums[:-1] - np.repeat(sums[_sums(group)[:-1]], group)
+
+
+def _spread(first: Longs, count: Longs) -> Longs:
+    """first, first + 1, … (count of them) for each, end to end."""
+    return np.repeat(first, count) + _within(np.ones(count.sum(), np.int64), count)
