@@ -3,9 +3,9 @@
     python benchmarks/preparation.py train.en.gz train.fr.gz
 
 In one run: pairs per second of the whole of `pointing prepare` on all cores (reading, tokenising, vocabularies,
-pointers, writing), beside one process of sacremoses that only tokenises the same lines (each the best of three); then the peak memory of
-`pointing prepare`, all its processes together, on the files as they are and on five times as many pairs (the same
-lines, each time with their words turned by some places).
+pointers, writing), beside one process of sacremoses that only tokenises the same lines, each the best of three; then
+the peak memory of `pointing prepare`, all its processes together, on the files as they are and on five times as many
+pairs (the same lines, each time with their words turned by some places).
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Peak(threading.Thread):
 
 
 def held(root: int) -> float:
-    """Megabytes of a process and its descendants; pages that they share are counted once (PSS)."""
+    """Megabytes of a process and its descendants; pages that they share counted once, the files that they map not at all."""
     total = 0.0
     waiting = [root]
     while waiting:
         process = waiting.pop()
         try:
             rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
-            total += int(rollup.split("\nPss:")[1].split()[0]) / 1024
+            total += int(rollup.split("\nPss_Anon:")[1].split()[0]) / 1024
             for task in Path(f"/proc/{process}/task").iterdir():
                 waiting += map(int, (task / "children").read_text().split())
         except (OSError, IndexError):  # it has just ended

@@ -40,7 +40,7 @@ from pointing.progress import progress
 from pointing.tables import Table
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
-BLOCK = 4_000  # pairs that a worker takes at a time
+BLOCK = 10_000  # pairs that a worker takes at a time
 
 
 def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[Corpus, bool]:
@@ -229,7 +229,8 @@ def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:
     if config.pointers.dictionary is None:
         return None
     if config.pointers.dictionary == "induced":
-        return induce(_pairs(blocks))
+        found = induce(_pairs(blocks))
+        return found if len(found) else None  # in a tiny text nothing is certain
     tokenizers = [tokenizer(config.text, language) for language in config.data.languages]
     return Dictionary.load(config.pointers.dictionary).normalized(*(one.normalise for one in tokenizers))
 
