@@ -64,7 +64,7 @@ class Peak(threading.Thread):
 
 
 def held(root: int) -> float:
-    """Megabytes of a process and its descendants; pages that they share counted once, the files that they map not at all."""
+    """Megabytes of a process and its descendants: shared pages once, the files that they map not at all."""
     total = 0.0
     waiting = [root]
     while waiting:

@@ -40,7 +40,7 @@ from pointing.progress import progress
 from pointing.tables import Table
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
-BLOCK = 10_000  # pairs that a worker takes at a time
+BLOCK = 20_000  # pairs that a worker takes at a time
 
 
 def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[Corpus, bool]:
