@@ -111,6 +111,21 @@ class Vectors(Settings):
     width: Positive = 100  # of word2vec vectors trained here
 
 
+class SwitchSettings(Settings):
+    """The switching network (paper §5.3): two layers of the decoder's width."""
+
+    activation: Literal["relu", "tanh", "noisy-tanh"] = "noisy-tanh"
+    residual: bool = True
+    bias: float = 1.0  # starts towards the shortlist
+
+
+class Model(Settings):
+    embedding: Positive = 256
+    hidden: Positive = 512  # of the decoder, and of the encoder in each direction
+    output: Literal["softmax", "pointer-softmax", "pointer-network"] = "pointer-softmax"
+    switch: SwitchSettings = SwitchSettings()
+
+
 class Training(Settings):
     batch: Positive = 32
     batch_by: Literal["sentences", "tokens"] = "sentences"  # tokens: of the longer side, padding counted
