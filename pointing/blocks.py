@@ -6,7 +6,9 @@ Every worker builds its tools once (`set_up_…`); blocks and what was made of t
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +17,12 @@ import pyarrow as pa
 
 from pointing import entities
 from pointing.config import Config, Text
-from pointing.corpus import SCHEMA
+from pointing.corpus import SCHEMA, flat
 from pointing.dictionary import Dictionary
 from pointing.files import without_end
 from pointing.pointers import NOWHERE, Ints, Side, choose, names
 from pointing.text import Tokenizer, Tokens
-from pointing.tokens import TokenArrays, from_tokens, tokenize_lines
+from pointing.tokens import TokenArrays, from_tokens, number, tokenize_lines
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
 _tools: Any = None
@@ -123,30 +125,27 @@ def _tokenize(tools: _TokenizingTools, block: Block) -> Tokenised:
             statistics.skip(reason, block.first_line + rows[place])
     keep = ~(empty | long)
     source, target = source.select(keep), target.select(keep)
-    numbered: Any = pa.array(source.words + target.words, pa.string()).dictionary_encode()  # both sides together
-    number = numbered.indices.to_numpy()
-    source_ids, target_ids = number[source.ids], number[len(source.words) :][target.ids]
-    kept = pa.array(keep)
+    words, together = number(source.words + target.words)  # both sides together
+    source_ids, target_ids = together[source.ids], together[len(source.words) :][target.ids]
     batch = pa.record_batch(
         {
             "source": _lists(source.counts, source_ids),
             "target": _lists(target.counts, target_ids),
             "starts": _lists(source.counts, source.starts),
             "ends": _lists(source.counts, source.ends),
-            "source_text": pa.array(texts[0], pa.string()).filter(kept),
-            "target_text": pa.array(texts[1], pa.string()).filter(kept),
-            "line": pa.array(block.first_line + np.array(rows, np.int32)[keep], pa.int32()),
+            "source_text": _strings(compress(texts[0], keep)),
+            "target_text": _strings(compress(texts[1], keep)),
+            "line": _integers(block.first_line + np.array(rows, np.int32)[keep]),
         }
     )
     with pa.OSFile(str(block.path), "wb") as file:
-        for part in (batch, pa.record_batch({"words": numbered.dictionary})):
+        for part in (batch, pa.record_batch({"words": _strings(words)})):
             with pa.ipc.new_stream(file, part.schema) as stream:
                 stream.write(part)
     statistics.pairs = batch.num_rows
     statistics.source_tokens, statistics.target_tokens = len(source_ids), len(target_ids)
-    size = len(numbered.dictionary)
-    counts = np.stack([np.bincount(some, minlength=size) for some in (source_ids, target_ids)]).astype(np.int32)
-    return Tokenised(block.split, block.path, statistics, numbered.dictionary.to_pylist(), counts)
+    counts = np.stack([np.bincount(some, minlength=len(words)) for some in (source_ids, target_ids)]).astype(np.int32)
+    return Tokenised(block.split, block.path, statistics, words, counts)
 
 
 Texts = tuple[list[str], list[str]]
@@ -154,6 +153,9 @@ Texts = tuple[list[str], list[str]]
 
 def _readable(block: Block, statistics: Statistics) -> tuple[list[int], Texts]:
     """The pairs that are text on both sides: their places in the block, and their lines."""
+    whole = _decoded(block.source), _decoded(block.target)
+    if whole[0] is not None and whole[1] is not None:
+        return list(range(len(whole[0]))), (whole[0], whole[1])
     rows: list[int] = []
     texts: Texts = ([], [])
     for row, lines in enumerate(zip(block.source, block.target, strict=True)):
@@ -169,6 +171,17 @@ def _readable(block: Block, statistics: Statistics) -> tuple[list[int], Texts]:
         texts[0].append(source)
         texts[1].append(target)
     return rows, texts
+
+
+def _decoded(lines: list[bytes]) -> list[str] | None:
+    """All lines at once, which is nearly always possible; None if they have to be looked at one by one."""
+    joined = b"".join(lines)
+    if b"\0" in joined or b"\r" in joined:
+        return None
+    try:
+        return joined.removesuffix(b"\n").decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        return None
 
 
 def _anonymous(
@@ -276,11 +289,24 @@ def read_block(path: Path) -> tuple[pa.RecordBatch, list[str]]:
 
 
 def _side(block: pa.RecordBatch, column: str) -> Side:
-    lists: Any = block.column(column)
-    return Side(lists.values.to_numpy(), lists.offsets.to_numpy())
+    offsets, words = flat(block, column)
+    return Side(words, offsets)
 
 
 def _lists(counts: Ints, values: Ints) -> Any:
     """An Arrow column of lists, from their lengths and all their values end to end."""
-    offsets = np.append(0, np.cumsum(counts)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.astype(np.int32)))
+    return pa.ListArray.from_arrays(_integers(np.append(0, np.cumsum(counts))), _integers(values))
+
+
+# pa.array() would do for both, but imports pandas wherever that is installed, in every worker.
+
+
+def _integers(values: Any) -> Any:
+    array = np.ascontiguousarray(values, np.int32)
+    return pa.Array.from_buffers(pa.int32(), len(array), [None, pa.py_buffer(array)])
+
+
+def _strings(texts: Iterable[str]) -> Any:
+    encoded = [text.encode("utf-8") for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))

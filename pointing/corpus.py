@@ -96,20 +96,25 @@ class Split:
         groups = np.searchsorted(self.first_row, rows, side="right") - 1
         for group in np.unique(groups):
             here = np.flatnonzero(groups == group)
-            offsets, values = _flat(self.groups[group], column)
+            offsets, values = flat(self.groups[group], column)
             start = offsets[rows[here] - self.first_row[group]]
             real = width < lengths[here, None]
             padded[here] = values[np.where(real, start[:, None] + width, 0)] * real
         return padded, lengths
 
     def _lengths(self, column: str) -> Ints:
-        return np.concatenate([np.diff(_flat(group, column)[0]) for group in self.groups] or [np.empty(0, np.int32)])
+        return np.concatenate([np.diff(flat(group, column)[0]) for group in self.groups] or [np.empty(0, np.int32)])
 
 
-def _flat(group: pa.RecordBatch, column: str) -> tuple[Ints, Ints]:
+def flat(group: pa.RecordBatch, column: str) -> tuple[Ints, Ints]:
     """A list column as it lies in the file: offsets (rows + 1,) and all values end to end; nothing is copied."""
-    lists: Any = group.column(column)
-    return lists.offsets.to_numpy(), lists.values.to_numpy()
+    lists = group.column(column)
+    return _integers(lists.offsets), _integers(lists.values)
+
+
+def _integers(array: Any) -> Ints:
+    """What array.to_numpy() gives, which imports pandas wherever that is installed."""
+    return np.frombuffer(array.buffers()[1] or b"", np.int32, len(array), 4 * array.offset)
 
 
 class Corpus:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import chain, islice
@@ -188,17 +189,18 @@ def _index(number: int) -> str:
 
 def _check_files(files: Parallel) -> int:
     """How many lines the files of a split have; it must be the same number, and not 0."""
-    counted = {path: count_lines(path) for path in (files.source, files.target)}
-    for tags in (files.source_tags, files.target_tags):
-        if tags is not None:
-            counted[tags] = entities.count_tags(tags)
-    for path, lines in counted.items():
-        if lines == 0:
+    counters: list[tuple[Path, Callable[[Path], int]]] = [(files.source, count_lines), (files.target, count_lines)]
+    counters += [(tags, entities.count_tags) for tags in (files.source_tags, files.target_tags) if tags is not None]
+    with ThreadPoolExecutor() as pool:  # most of it is decompression, which threads can do side by side
+        counted = [(path, pool.submit(count, path)) for path, count in counters]
+    first = counted[0][1].result()
+    for path, lines in counted:
+        if lines.result() == 0:
             raise Misuse("this file is empty", path)
-        if lines != counted[files.source]:
-            first = counted[files.source]
-            raise Misuse(f"{lines:,} lines, but {files.source} has {first:,}: line n of both must be one example", path)
-    return counted[files.source]
+        if lines.result() != first:
+            what = f"{lines.result():,} lines, but {files.source} has {first:,}: line n of both must be one example"
+            raise Misuse(what, path)
+    return first
 
 
 def _fingerprint(config: Config) -> str:

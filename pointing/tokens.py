@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from pointing.text import Tokenizer, Tokens
 
@@ -37,14 +36,12 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str]) -> TokenArrays:
         return from_tokens([tokenizer(line) for line in lines])
     chunks = [line.split() for line in lines]
     per_line = np.array([len(some) for some in chunks], np.int64)
-    encoded: Any = pa.array(chain.from_iterable(chunks), pa.string()).dictionary_encode()
-    chunk = encoded.indices.to_numpy()  # (chunks,) which of the different ones
-    different = encoded.dictionary.to_pylist()
+    different, chunk = number(list(chain.from_iterable(chunks)))
 
     # Of each different chunk: its words and their lengths, end to end.
     cut = [tokenizer.cut(text) for text in different]
     pieces = np.array([len(words) for words, _ in cut], np.int64)
-    words: Any = pa.array(chain.from_iterable(words for words, _ in cut), pa.string()).dictionary_encode()
+    words, word = number(list(chain.from_iterable(words for words, _ in cut)))
     length = np.fromiter(chain.from_iterable(lengths for _, lengths in cut), np.int64)
     begin = _within(length, pieces)  # characters from the chunk's start
 
@@ -54,8 +51,8 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str]) -> TokenArrays:
     starts = _chunk_starts(lines, chunks, per_line, characters[chunk])
     start = np.repeat(starts, pieces[chunk]) + begin[piece]
     return TokenArrays(
-        words.dictionary.to_pylist(),
-        words.indices.to_numpy()[piece],
+        words,
+        word[piece],
         start.astype(np.int32),
         (start + length[piece]).astype(np.int32),
         np.diff(_sums(pieces[chunk])[_sums(per_line)]).astype(np.int32),
@@ -64,14 +61,21 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str]) -> TokenArrays:
 
 def from_tokens(lines: Sequence[Tokens]) -> TokenArrays:
     """Tokens that were made line by line."""
-    words: Any = pa.array(chain.from_iterable(line.words for line in lines), pa.string()).dictionary_encode()
+    words, ids = number(list(chain.from_iterable(line.words for line in lines)))
     return TokenArrays(
-        words.dictionary.to_pylist(),
-        words.indices.to_numpy(),
+        words,
+        ids,
         np.fromiter(chain.from_iterable(line.starts for line in lines), np.int32),
         np.fromiter(chain.from_iterable(line.ends for line in lines), np.int32),
         np.array([len(line.words) for line in lines], np.int32),
     )
+
+
+def number(texts: list[str]) -> tuple[list[str], Ints]:
+    """The different texts in the order of their first places, and for each text which of them it is."""
+    different = list(dict.fromkeys(texts))
+    numbers = dict(zip(different, range(len(different)), strict=True))
+    return different, np.fromiter(map(numbers.__getitem__, texts), np.int32, len(texts))
 
 
 def _chunk_starts(lines: Sequence[str], chunks: Sequence[list[str]], per_line: Longs, length: Longs) -> Longs:
