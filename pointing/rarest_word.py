@@ -116,7 +116,7 @@ class Errors:
 
     all: float
     rare: float | None
-    unseen: float | None  # words that a fixed training set does not hold at all
+    unseen: float | None  # rare words that a fixed training set does not hold at all
     other: float | None
     counts: dict[str, int]
 
@@ -173,8 +173,8 @@ def evaluate(model: Reader, task: Task, sequences: Tensor) -> Errors:
     model.train()
     answer = sequences.max(1).values
     rare = answer >= task.settings.words - task.settings.rare
-    unseen = task.count[answer] == 0
-    groups = {"rare": rare & ~unseen, "unseen": unseen, "other": ~rare & ~unseen}
+    unseen = rare & (task.count[answer] == 0)
+    groups = {"rare": rare & ~unseen, "unseen": unseen, "other": ~rare}
     rates = {name: 100 * wrong[group].float().mean().item() if group.any() else None for name, group in groups.items()}
     counts = {name: int(group.sum()) for name, group in groups.items()}
     return Errors(all=100 * wrong.float().mean().item(), counts=counts, **rates)

@@ -158,8 +158,8 @@ def report(results: Sequence[dict[str, Any]], out: Path, command: str) -> Report
     drawing = mean(run["drawing_share"] for run in results)
     notes = (
         f"Error in percent on the test set, of the weights with the least validation error; ± is the standard "
-        f"deviation over seeds. *rare*: the answer is one of the rarest words, which are pointed at; *unseen*: it "
-        f"does not occur in the training set at all; *other*: the rest. Drawing the batches took {drawing:.1%} of "
+        f"deviation over seeds. *rare*: the answer is one of the rarest words, which are pointed at; *unseen*: one "
+        f"of those that does not occur in the training set at all; *other*: the rest. Drawing the batches took {drawing:.1%} of "
         f"the training time.\n\nMade by `{command}`; `results.json` holds every setting and every curve."
     )
     page = f"# The rarest word (paper §5.1)\n\n{table.markdown()}\n{notes}\n\n![validation error](curves.png)\n"
