@@ -9,6 +9,7 @@ from pointing.errors import missing_extra
 from pointing.files import whole_file
 
 Curve = Sequence[tuple[float, float]]
+COLUMNS = 3  # panels beside each other
 
 
 def require_matplotlib() -> None:
@@ -26,17 +27,22 @@ def learning_curves(
     require_matplotlib()
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.8 * len(panels), 3.6), layout="constrained")
-    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axis, (title, labels) in zip(axes, panels.items(), strict=True):
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(4.8 * columns, 3.4 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    axes = list(grid.flat)
+    for axis in axes[len(panels) :]:
+        axis.set_visible(False)
+    for axis, (title, labels) in zip(axes, panels.items(), strict=False):
         for colour, (label, curves) in enumerate(labels.items()):
             for number, curve in enumerate(curves):
                 x, y = zip(*curve, strict=True)
                 axis.plot(x, y, color=f"C{colour}", linewidth=1.4, label=label if number == 0 else None)
         axis.set_title(title, fontsize=10)
-        axis.set_xlabel(x_label)
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel(y_label)
+    figure.supxlabel(x_label, fontsize=10)
+    figure.supylabel(y_label, fontsize=10)
     axes[0].set_ylim(bottom=0)
     axes[0].legend(fontsize=8)
     with whole_file(path) as part:
