@@ -7,7 +7,7 @@ BIN := .venv/bin
 help:
 	@echo "make demo    train and show the main job on generated data (under 5 minutes after the install)"
 	@echo "make test    the default test suite"
-	@echo "make check   ruff, mypy, and the layering of the modules"
+	@echo "make check   ruff and mypy"
 	@echo "make slow    the learning tests and the long ones"
 	@echo "make lock    resolve requirements.lock anew from pyproject.toml"
 

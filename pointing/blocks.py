@@ -41,7 +41,6 @@ class Statistics:
     unknown: int = 0  # target words outside the shortlist
     same_word: int = 0  # of those, found in the source as they are
     dictionary: int = 0  # of those, found by a sense only
-    padding: float = 0.0  # share of the batches' places
 
     def add(self, other: Statistics) -> None:
         for reason, count in other.skipped.items():
@@ -254,7 +253,7 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
             "starts": block.column("starts"),
             "ends": block.column("ends"),
             "target": _lists(ended, np.insert(choices.target, last, EOS)),
-            "target_words": _lists(ended, np.insert(ids, last, EOS)),
+            "target_words": _lists(ended, np.insert(choices.words, last, EOS)),
             "source_text": block.column("source_text"),
             "target_text": block.column("target_text"),
             "line": block.column("line"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from dataclasses import asdict
@@ -50,7 +51,7 @@ def prepare(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the corpus (default: corpora/ + the file's name).")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes (default: one a core).")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
     show: Annotated[int, typer.Option(help="Also show so many examples, with their pointers.")] = 0,
     json_output: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON.")] = False,
 ) -> None:
@@ -62,13 +63,14 @@ def prepare(
     from pointing.config import read_config
 
     folder = out or Path("corpora") / config.stem
-    corpus, made = preparation.prepare(read_config(config, changes or ()), folder, workers)
+    settings = read_config(config, changes or ())
+    corpus, made = preparation.prepare(settings, folder, workers)
     if json_output:
-        print(json.dumps(corpus.about["statistics"]))
+        print(json.dumps(preparation.statistics(corpus, settings.training)))
         return
-    for table in preparation.tables(corpus):
+    for table in preparation.tables(corpus, settings.training):
         table.show()
-    for row in range(show):
+    for row in range(min(show, len(corpus.split("train")))):
         print(preparation.show(corpus, row))
     print(f"{folder}: {'prepared' if made else 'was prepared already, nothing has changed'}")
 
@@ -134,7 +136,7 @@ def huggingface(
     out: Out,
     config: Annotated[str | None, typer.Option(help="The data set's configuration.")] = None,
     revision: Annotated[str | None, typer.Option(help="A commit or tag of the data set.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many pairs a split.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many pairs a split.")] = None,
     splits: Annotated[list[str] | None, typer.Option("--split", help="theirs=ours, such as validation=dev.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -157,12 +159,12 @@ def rarest_word(
     out: Annotated[Path, typer.Option(help="Folder for the report, its JSON and pictures.")] = Path("runs/rarest-word"),
     quick: Annotated[bool, typer.Option("--quick", help="A small version, two minutes on 2 cores.")] = False,
     sweep: Annotated[bool, typer.Option("--sweep", help="Over p and training-set size, in small.")] = False,
-    p: Annotated[float, typer.Option(help="Of the geometric distribution of words.")] = 0.001,
-    updates: Annotated[int, typer.Option(help="Updates of each run.")] = 2000,
-    hidden: Annotated[int, typer.Option(help="Units of every hidden layer.")] = 1000,
-    training: Annotated[int | None, typer.Option(help="Fixed training sequences (default: drawn afresh).")] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each model.")] = 3,
-    workers: Annotated[int | None, typer.Option(help="Processes (default: one a core).")] = None,
+    p: Annotated[float | None, typer.Option(help="Of the geometric distribution of words (0.001).")] = None,
+    updates: Annotated[int | None, typer.Option(help="Updates of each run (2000).")] = None,
+    hidden: Annotated[int | None, typer.Option(help="Units of every hidden layer (1000).")] = None,
+    training: Annotated[int | None, typer.Option(help="Fixed training sequences (drawn afresh).")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each model (3).")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """§5.1: find the rarest word of a sequence; pointer softmax against softmax.
@@ -171,15 +173,15 @@ def rarest_word(
     """
     from pointing.reproduce import rarest_word as experiment
 
+    changes = {"p": p, "updates": updates, "hidden": hidden, "training": training}
+    changes = {name: value for name, value in changes.items() if value is not None}
     if quick and sweep:
         raise Misuse("--quick and --sweep exclude each other")
-    runs = (
-        experiment.quick()
-        if quick
-        else experiment.sweep(seeds)
-        if sweep
-        else experiment.paper_size(p, updates, hidden, training, seeds)
-    )
+    if ((quick or sweep) and changes) or (quick and seeds):
+        others = " and ".join(f"--{name}" for name in changes) or "--seeds"
+        raise Misuse(f"{'--quick' if quick else '--sweep'} has settings of its own: leave out {others}")
+    runs = experiment.quick() if quick else experiment.sweep(seeds or 3) if sweep else None
+    runs = experiment.paper_size(changes, seeds or 3) if runs is None else runs
     report = experiment.reproduce(runs, out, shlex.join(["pointing", *sys.argv[1:]]), workers)
     if json_output:
         print(json.dumps(report.results))
@@ -195,6 +197,13 @@ def main() -> None:
     except Failure as failure:
         print(f"pointing: {failure}", file=sys.stderr)
         sys.exit(2 if isinstance(failure, Misuse) else 1)
-    except KeyboardInterrupt:
-        print("pointing: stopped", file=sys.stderr)
-        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing to say at exit
+        sys.exit(1)
+    except OSError as error:
+        print(f"pointing: {error}", file=sys.stderr)
+        sys.exit(1)
+    except SystemExit as stop:
+        if stop.code == 130:  # Ctrl-C, which typer has turned into this
+            print("pointing: stopped", file=sys.stderr)
+        raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -48,9 +48,11 @@ def _keys(kind: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
     """The names that are right at some place of nested settings."""
     for name in path:
         annotation = kind.model_fields[name].annotation if name in kind.model_fields else None
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        choices = [annotation, *get_args(annotation)]  # X, or one of X | None
+        inner = [one for one in choices if isinstance(one, type) and issubclass(one, BaseModel)]
+        if not inner:
             return []
-        kind = annotation
+        kind = inner[0]
     return list(kind.model_fields)
 
 
@@ -100,6 +102,8 @@ class Pointers(Settings):
     def _a_dictionary_is_there_when_it_is_used(self) -> Pointers:
         if self.policy == "dictionary" and self.dictionary is None:
             raise ValueError("policy dictionary needs a dictionary: a TSV file of word pairs, or 'induced'")
+        if self.tagger is not None and self.policy != "entities":
+            raise ValueError(f"a tagger is for policy entities, not for {self.policy}")
         return self
 
 
@@ -130,7 +134,7 @@ class Training(Settings):
     batch: Positive = 32
     batch_by: Literal["sentences", "tokens"] = "sentences"  # tokens: of the longer side, padding counted
     large_vocabulary: Positive | None = None  # candidate words of a batch (the paper: 2,000)
-    seed: int = 1
+    seed: Annotated[int, Field(ge=0)] = 1
 
 
 class Config(Settings):

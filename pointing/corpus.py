@@ -29,7 +29,7 @@ SCHEMA = pa.schema(
         "starts": pa.list_(pa.int32()),  # where each source token's characters begin in source_text
         "ends": pa.list_(pa.int32()),
         "target": pa.list_(pa.int32()),  # the choice to be learned: target id, or V + source position; ends with EOS
-        "target_words": pa.list_(pa.int32()),  # the same words as target ids, UNK outside the shortlist
+        "target_words": pa.list_(pa.int32()),  # the same words by name, as in source_words; UNK where there is none
         "source_text": pa.string(),  # the raw lines
         "target_text": pa.string(),
         "line": pa.int32(),  # of the files that they came from, counted from 1
@@ -47,7 +47,7 @@ class Batch(NamedTuple):
     x_mask: Tensor  # (B, J)
     x_words: Tensor  # (B, J) what copying each position writes: target id, or V + first position
     target: Tensor  # (B, T) the choices to be learned
-    y: Tensor  # (B, T) the same words as target ids, for feeding back
+    y: Tensor  # (B, T) the words themselves, named as in x_words: target id, V + first position, or UNK
     mask: Tensor  # (B, T)
 
 
@@ -124,7 +124,8 @@ class Corpus:
         self.folder = folder
         try:
             self.about: dict[str, Any] = json.loads((folder / "prepared.json").read_text())
-        except (OSError, ValueError):
+            self.about["made_from"]
+        except (OSError, ValueError, TypeError, KeyError):
             raise Misuse("not a prepared corpus: there is no whole prepared.json in it", folder) from None
 
     @cached_property
@@ -145,21 +146,45 @@ class Corpus:
 
 
 def plan(
-    lengths: Ints, batch: int, by: Literal["sentences", "tokens"], seed: int, epoch: int, pool: int = POOL
+    source: Ints,
+    target: Ints,
+    batch: int,
+    by: Literal["sentences", "tokens"],
+    seed: int,
+    epoch: int,
+    pool: int = POOL,
 ) -> list[Longs]:
     """One epoch's batches as rows, in order: examples of like length together, everything else shuffled.
 
-    The same seed and epoch give the same plan, so the order can be taken up again at any batch.
+    `source` and `target` are the examples' lengths. The same seed and epoch give the same plan, so the order can be
+    taken up again at any batch.
     """
     rng = np.random.default_rng([seed, epoch])
+    lengths = np.maximum(source, target)
     order = rng.permutation(len(lengths))
     examples = batch * pool if by == "sentences" else max(1, int(batch * pool / max(1.0, lengths.mean())))
     batches: list[Longs] = []
     for start in range(0, len(order), examples):
         rows = order[start : start + examples]
-        rows = rows[np.argsort(lengths[rows], kind="stable")]
-        batches += _by_sentences(rows, batch) if by == "sentences" else _by_tokens(rows, lengths[rows], batch)
+        if by == "tokens":
+            rows = rows[np.argsort(lengths[rows], kind="stable")]
+            batches += _by_tokens(rows, lengths[rows], batch)
+        else:
+            batches += _by_sentences(rows[_alike(source[rows], target[rows], batch)], batch)
     return [batches[number] for number in rng.permutation(len(batches))]
+
+
+def _alike(source: Ints, target: Ints, batch: int) -> Longs:
+    """An order that puts examples of like length together on both sides.
+
+    Bands of like target length, about as many as there are batches in each; in a band by source length, up and down in
+    turn, so that the end of one band is like the start of the next.
+    """
+    order = np.argsort(target, kind="stable")
+    bands = max(1, round((len(order) / batch) ** 0.5))
+    band = np.empty(len(order), np.int64)
+    band[order] = np.arange(len(order)) * bands // max(1, len(order))
+    return np.lexsort((np.where(band % 2 == 0, source, -source), band))
 
 
 def _by_sentences(rows: Longs, batch: int) -> list[Longs]:
@@ -178,10 +203,10 @@ def _by_tokens(rows: Longs, lengths: Ints, budget: int) -> list[Longs]:
     return batches
 
 
-def padding_share(lengths: Ints, batches: list[Longs]) -> float:
-    """The share of a padded batch's places that hold nothing."""
-    real = sum(int(lengths[rows].sum()) for rows in batches)
-    padded = sum(int(lengths[rows].max()) * len(rows) for rows in batches)
+def padding_share(source: Ints, target: Ints, batches: list[Longs]) -> float:
+    """The share of the places of all padded tensors, source and target, that hold nothing."""
+    real = int(source.sum()) + int(target.sum())
+    padded = sum(len(rows) * (int(source[rows].max()) + int(target[rows].max())) for rows in batches)
     return 1 - real / max(1, padded)
 
 
@@ -206,11 +231,11 @@ class Batches:
         self.split, self.size, self.by, self.seed = split, batch, by, seed
         self.epoch, self.done = epoch, done
         self.rank, self.world = rank, world
-        self.lengths = np.maximum(split.source_lengths, split.target_lengths)
 
     def __iter__(self) -> Iterator[Batch]:
         while True:
-            batches = plan(self.lengths, self.size, self.by, self.seed, self.epoch)
+            lengths = self.split.source_lengths, self.split.target_lengths
+            batches = plan(*lengths, self.size, self.by, self.seed, self.epoch)
             while self.done < len(batches):
                 rows = batches[self.done][self.rank :: self.world]
                 self.done += 1
@@ -255,7 +280,8 @@ def candidates(
     x_words = batch.x_words[batch.x_mask].numpy()
     wanted = [np.array([EOS, UNK]), x_words[x_words < V]]
     if training:
-        wanted.append(batch.y[batch.mask].numpy())
+        y = batch.y[batch.mask].numpy()
+        wanted.append(y[y < V])
     if translations is not None:
         wanted.append(translations.of(np.unique(batch.x[batch.x_mask].numpy())))
     chosen = np.unique(np.concatenate(wanted))

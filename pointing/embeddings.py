@@ -112,7 +112,7 @@ def _read_binary(path: Path, wanted: set[str]) -> Iterator[tuple[str, Vectors]]:
         raise missing_extra("gensim", "embeddings") from None
     try:
         vectors = KeyedVectors.load_word2vec_format(str(path), binary=True, unicode_errors="replace")
-    except (OSError, EOFError, ValueError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, ValueError, MemoryError) as error:
         raise Misuse(f"not a binary word2vec file ({error})", path) from None
     for word in wanted & vectors.key_to_index.keys():
         yield word, np.asarray(vectors[word], np.float32)

@@ -27,13 +27,13 @@ def locate(line: str, words: Sequence[str]) -> tuple[list[int], list[int]] | Non
     """Where tokens that came with the data begin and end in the raw line; None if they are not that line's."""
     starts, ends, at = [], [], 0
     for word in words:
-        at = line.find(word, at)
-        if at < 0:
+        start = line.find(word, at)
+        if start < 0 or line[at:start].strip():  # only white space may lie between tokens
             return None
-        starts.append(at)
-        at += len(word)
+        starts.append(start)
+        at = start + len(word)
         ends.append(at)
-    return starts, ends
+    return None if line[at:].strip() else (starts, ends)
 
 
 def placeholder(number: int) -> str:

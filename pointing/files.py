@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pointing.errors import Failure, Misuse
 
@@ -34,8 +34,6 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
 def read_blocks(path: str | Path, lines: int) -> Iterator[list[bytes]]:
     """The same, so many lines at a time and with their ends on, which takes a third of the time."""
     with _opened(Path(path)) as file:
-        if file.peek(len(BOM)).startswith(BOM):
-            file.read(len(BOM))
         while block := list(islice(file, lines)):
             yield block
 
@@ -62,7 +60,10 @@ def _opened(path: Path) -> Iterator[io.BufferedReader]:
     try:
         with path.open("rb") as plain:
             whole = gzip.GzipFile(fileobj=plain) if path.suffix == ".gz" else plain
-            yield io.BufferedReader(cast(io.RawIOBase, whole), PIECE)
+            file: io.BufferedReader = io.BufferedReader(cast(Any, whole), PIECE)
+            if file.peek(len(BOM)).startswith(BOM):
+                file.read(len(BOM))
+            yield file
     except FileNotFoundError:
         raise Misuse("there is no such file", path) from None
     except IsADirectoryError:
@@ -71,6 +72,8 @@ def _opened(path: Path) -> Iterator[io.BufferedReader]:
         raise Misuse("this file may not be read: check its permissions", path) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise Misuse(f"this is not a whole gzip file ({error})", path) from None
+    except (OSError, ValueError) as error:  # a name that is too long, a loop of links, a NUL in the name, …
+        raise Misuse(f"this file cannot be read ({getattr(error, 'strerror', None) or error})", path) from None
 
 
 def decode(line: bytes, path: str | Path, number: int) -> str:
@@ -107,7 +110,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: str | Path) -> Iterator[Path]:
     """A temporary folder beside `path` to fill; takes the place of `path` if the block ends well, else is removed."""
-    path = Path(path)
+    path = Path(path).resolve()
     with _say_what_the_disk_says(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _clear_away(path)
@@ -117,7 +120,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
             part.chmod(0o777 & ~_umask())
             yield part
             if path.exists():
-                old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
+                old = Path(tempfile.mkdtemp(prefix=mark, suffix=".old.part", dir=path.parent))
                 path.replace(old / path.name)
                 part.replace(path)
                 shutil.rmtree(old)
@@ -138,7 +141,8 @@ def _say_what_the_disk_says(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None or str(path.parent) in str(error.filename):
+        # An error without a name is a full disk; one with the name of another file is somebody else's to explain.
+        if error.filename is None or f".{path.name}." in str(error.filename) or Path(error.filename) == path:
             raise Failure(
                 f"{path}: cannot be written: {error.strerror or error}; nothing was left half-written"
             ) from error
@@ -148,7 +152,7 @@ def _say_what_the_disk_says(path: Path) -> Iterator[None]:
 def _clear_away(path: Path) -> None:
     """Removes what a run that was killed on this machine left beside `path`; another run may still be at work."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.{glob.escape(socket.gethostname())}.*.part"):
-        process = part.name.split(".")[-3]
+        process = part.name.removeprefix(f".{path.name}.{socket.gethostname()}.").split(".")[0]
         if process.isdecimal() and not _alive(int(process)):
             shutil.rmtree(part, ignore_errors=True)
 

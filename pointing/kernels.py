@@ -60,9 +60,10 @@ class _LogSoftmaxAt(torch.autograd.Function):
         for some in _chunks(p, AT_A_TIME):
             grad_p = torch.mul(p[some], scale[some], out=buffer[: len(p[some])])
             grad_p.scatter_add_(1, column[some].unsqueeze(1), grad[some].unsqueeze(1).to(p.dtype))
-            grad_bias += grad_p.sum(0)
             torch.mm(grad_p, weight, out=grad_x[some])
-            grad_weight.addmm_(grad_p.t(), x[some])
+            if ctx.needs_input_grad[1]:  # a frozen shortlist costs a product less
+                grad_weight.addmm_(grad_p.t(), x[some])
+            grad_bias += grad_p.sum(0)
         return grad_x, grad_weight, grad_bias.to(weight.dtype), None
 
 
@@ -110,4 +111,5 @@ def _autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
     device = tensors[0].device.type
     if not torch.is_autocast_enabled(device):
         return tensors
-    return tuple(tensor.to(torch.get_autocast_dtype(device)) for tensor in tensors)
+    dtype = torch.get_autocast_dtype(device)
+    return tuple(tensor if tensor.dtype == torch.float64 else tensor.to(dtype) for tensor in tensors)

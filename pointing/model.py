@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pointing.config import Model
 from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerSoftmax, Switch, masked_log_softmax
+from pointing.vocabulary import UNK
 
 
 class Encoder(nn.Module):
@@ -128,7 +129,8 @@ class Seq2Seq(nn.Module):
     def forward(self, x: Tensor, x_mask: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What the output layer asks for, at all steps of y (B, T): readout, evidence, log l."""
         source, s_0 = self.decoder.read(self.encoder(x, x_mask), x_mask)
-        y_prev = F.pad(self.embedding(y[:, :-1]), (0, 0, 1, 0))  # (B, T, E); the first y_{t-1} is zeros
+        known = y[:, :-1].masked_fill(y[:, :-1] >= self.output.words, UNK)  # a copied word is fed back if it is known
+        y_prev = F.pad(self.embedding(known), (0, 0, 1, 0))  # (B, T, E); the first y_{t-1} is zeros
         s, c, log_l = self.decoder(y_prev, s_0, source)
         return self.readout(s, y_prev, c), torch.cat([c, s], -1), log_l
 

@@ -67,8 +67,9 @@ class PointerSoftmax(nn.Module):
 
         log p(z_t) + (z_t ? log w_t[word] : log l_t[position]), each softmax only at the steps that use it.
         `location` is log l (B, T, J), -inf where nothing may be copied, or Annotations; `mask` (B, T) is True at
-        real steps. `candidates` (C,) are the only shortlist words that compete (the large-vocabulary trick);
-        the target's own words always do.
+        real steps. `candidates` (C,) are the only shortlist words that compete (the large-vocabulary trick); the
+        target's own words always do. The shortlist's gradients are then sparse, for an optimiser that takes them
+        (SparseAdam, Adagrad, SGD).
         """
         mask = torch.ones_like(target, dtype=torch.bool) if mask is None else mask
         z = target < self.words  # (B, T), True = shortlist
@@ -98,16 +99,17 @@ class PointerSoftmax(nn.Module):
         the source's words: a shortlist id, or V + the first position of the same word. `word` (B, T) likewise.
         """
         mask = torch.ones_like(word, dtype=torch.bool) if mask is None else mask
-        known = _steps(mask & (word < self.words))
-        switch = self._switch(evidence, _copyable(location, word))  # (B, T)
-        log_w = self._log_w_of(_rows(readout, known), _rows(word, known), candidates)
-        by_word = log_w.new_full((word.numel(),), -math.inf).index_copy(0, known, log_w).view_as(word)
-        by_word = F.logsigmoid(switch) + by_word  # (B, T)
-        same = x_words.unsqueeze(1) == word.unsqueeze(2)  # (B, T, J)
-        log_l = self._log_l(location).masked_fill(~same, -math.inf)
-        by_place = F.logsigmoid(-switch).unsqueeze(-1) + log_l  # (B, T, J)
-        log_p = _logsumexp(torch.cat([by_word.unsqueeze(-1), by_place], -1))
-        return log_p.masked_fill(~mask, 0)
+        real = _steps(mask)
+        said = _rows(word, real)  # (N,)
+        switch = self._switch(_rows(evidence, real), _rows(_copyable(location, word), real))  # (N,)
+        known = _steps(said < self.words)
+        log_w = self._log_w_of(_rows(readout, real[known]), said[known], candidates)
+        by_word = F.logsigmoid(switch) + log_w.new_full(said.shape, -math.inf).index_copy(0, known, log_w)
+        same = x_words[real // word.shape[1]] == said.unsqueeze(1)  # (N, J)
+        log_l = self._log_l(location, real).masked_fill(~same, -math.inf)
+        by_place = F.logsigmoid(-switch).unsqueeze(1) + log_l  # (N, J)
+        log_p = _logsumexp(torch.cat([by_word.unsqueeze(1), by_place], 1))
+        return log_p.new_zeros(word.numel()).index_copy(0, real, log_p).view_as(word)
 
     # Test: everything that could be chosen.
 
@@ -119,6 +121,7 @@ class PointerSoftmax(nn.Module):
         candidates: Tensor | None = None,
     ) -> Tensor:
         """The whole log f_t, (B, T, V + J); -inf at words that are no candidates and at masked positions."""
+        candidates = _some(candidates)
         by_word, by_place = self._log_f(readout, evidence, location, candidates)
         if candidates is not None:
             everything = by_word.new_full((*by_word.shape[:-1], self.words), -math.inf)
@@ -134,6 +137,7 @@ class PointerSoftmax(nn.Module):
         candidates: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The k most probable choices, best first: (log f_t, choice), both (B, T, k). k = 1 is the paper's argmax."""
+        candidates = _some(candidates)
         log_f = torch.cat(self._log_f(readout, evidence, location, candidates), -1)  # (B, T, C + J)
         log_p, choice = log_f.topk(k, -1)
         if candidates is not None:
@@ -164,7 +168,7 @@ class PointerSoftmax(nn.Module):
         log_l = self._log_l(location)
         switch = self._switch(evidence, _copyable(location, evidence[..., 0])).unsqueeze(-1)  # (B, T, 1)
         if self.shortlist is None:
-            C = self.words if candidates is None else len(_some(candidates))
+            C = self.words if candidates is None else len(candidates)
             log_w = switch.new_full((*switch.shape[:-1], C), -math.inf)
         else:
             log_w = exact(F.linear(readout, *self._weights(candidates))).log_softmax(-1)
@@ -180,7 +184,8 @@ class PointerSoftmax(nn.Module):
         if self.shortlist is None:
             return exact(readout).new_full(word.shape, -math.inf)
         if candidates is not None:
-            candidates = torch.cat([_some(candidates), word]).unique()
+            _some(candidates)
+            candidates = torch.cat([candidates, word]).unique()
             word = torch.searchsorted(candidates, word)
         weight, bias = self._weights(candidates)
         return log_softmax_at(readout, weight, bias, word)
@@ -191,8 +196,7 @@ class PointerSoftmax(nn.Module):
         weight, bias = self.shortlist.weight, self.shortlist.bias
         if candidates is None:
             return weight, bias
-        rows = _some(candidates)
-        return sparse_rows(weight, rows), sparse_rows(bias, rows)
+        return sparse_rows(weight, candidates), sparse_rows(bias, candidates)
 
     def _log_l(self, location: Tensor | Annotations, steps: Tensor | None = None) -> Tensor:
         """log l_t at all steps (B, T, J), or at some of them (N, J)."""
@@ -218,15 +222,12 @@ class PointerNetwork(nn.Module):
 
     def forward(self, at: Annotations, steps: Tensor | None = None) -> Tensor:
         """log l at all steps (B, T, J), or at some of them (N, J)."""
-        key, query = (
-            self.key(at.h).unsqueeze(1),
-            self.query(at.query).unsqueeze(2),
-        )  # (B, 1, J, H), (B, T, 1, H)
-        x_mask = at.x_mask.unsqueeze(1)  # (B, 1, J)
-        if steps is not None:
+        if steps is None:
+            key, query, x_mask = self.key(at.h).unsqueeze(1), at.query, at.x_mask.unsqueeze(1)  # (B, 1, J, …)
+        else:
             example = steps // at.query.shape[1]
-            key, query, x_mask = key.squeeze(1)[example], _rows(query, steps), at.x_mask[example]
-        e = self.score(torch.tanh(key + query)).squeeze(-1)  # (B, T, J)
+            key, query, x_mask = self.key(at.h)[example], _rows(at.query, steps), at.x_mask[example]  # (N, J, …)
+        e = self.score(torch.tanh(key + self.query(query).unsqueeze(-2))).squeeze(-1)  # (B, T, J) or (N, J)
         return masked_log_softmax(exact(e), x_mask)
 
 
@@ -292,7 +293,8 @@ class NoisyTanh(nn.Module):
         delta = saturated.abs() - 1
         back = self.alpha * delta
         if self.training:
-            back = back + self.c * (torch.sigmoid(delta**2) - 0.5) ** 2 * torch.randn_like(delta)
+            spread = torch.sigmoid(delta * delta) - 0.5
+            back = back + self.c * spread * spread * torch.randn_like(delta)
         return x.flatten().index_copy(0, beyond, saturated - saturated.sign() * back).view_as(x)
 
 
@@ -320,10 +322,14 @@ def _rows(x: Tensor, steps: Tensor) -> Tensor:
     return distinct_rows(x.flatten(0, 1), steps)
 
 
-def _some(candidates: Tensor) -> Tensor:
+def _some(candidates: Tensor | None) -> Tensor | None:
+    """Candidate words, each once, in order; none at all is an error, None is every word."""
+    if candidates is None:
+        return None
     if candidates.numel() == 0:
         raise ValueError("the set of candidate words is empty: give at least one word id, or None for all words")
-    return candidates
+    different: Tensor = candidates.unique()
+    return different
 
 
 def _logsumexp(x: Tensor) -> Tensor:

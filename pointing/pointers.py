@@ -66,6 +66,7 @@ def a_sense(
 
 class Choices(NamedTuple):
     target: Ints  # the choice to be learned: a shortlist id, or V + a source position
+    words: Ints  # the words themselves, by the name that `names` would give them; UNK where there is none
     unknown: npt.NDArray[np.bool_]  # the word is outside the shortlist
     same: Ints  # where the same word stands in the source, or NOWHERE
     sense: Ints  # where a sense of it stands, asked for unknown words that are not there themselves
@@ -100,7 +101,8 @@ def choose(
     choice = np.where(pointed, V + same, ids)
     if policy == "dictionary":
         choice = np.where(unknown & (sense != NOWHERE), V + sense, choice)
-    return Choices(choice.astype(np.int32), unknown, same, sense)
+    words = np.where(unknown & there, V + same, ids)
+    return Choices(choice.astype(np.int32), words.astype(np.int32), unknown, same, sense)
 
 
 def names(source: Side, ids: Ints, V: int) -> Ints:

@@ -9,6 +9,7 @@ only when everything is there.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -31,7 +32,7 @@ from pointing.blocks import (
     tokenize,
     tokenizer,
 )
-from pointing.config import Config, Parallel, Text
+from pointing.config import Config, Parallel, Text, Training
 from pointing.corpus import ROW_GROUP, SCHEMA, Corpus, padding_share, plan
 from pointing.dictionary import Dictionary, induce
 from pointing.errors import Misuse
@@ -46,12 +47,14 @@ BLOCK = 20_000  # pairs that a worker takes at a time
 
 def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[Corpus, bool]:
     """The prepared corpus of a configuration; False if it was there already, made from the same files and settings."""
-    counts = {name: _check_files(files) for name, files in config.data.splits().items()}
+    tags = config.pointers.policy == "entities"
+    counts = {name: _check_files(files, tags) for name, files in config.data.splits().items()}
     made_from = _fingerprint(config)
-    if (folder / "prepared.json").exists() and Corpus(folder).about.get("made_from") == made_from:
-        return Corpus(folder), False
-    if folder.exists() and any(folder.iterdir()) and not (folder / "prepared.json").exists():
-        raise Misuse("there is something else in this folder: give another one for the corpus", folder)
+    _check_folder(folder)
+    if all((folder / name).exists() for name in ("prepared.json", *(f"{split}.arrow" for split in counts))):
+        corpus = Corpus(folder)
+        if corpus.about["made_from"] == made_from:
+            return corpus, False
     with whole_folder(folder) as part:
         _prepare(config, part, counts, made_from, workers)
     return Corpus(folder), True
@@ -91,7 +94,8 @@ def _tokenize_all(
 ) -> tuple[dict[str, list[Path]], tuple[dict[str, int], dict[str, int]]]:
     """The tokenised blocks of each split, and how often each word stands on either side of the training text."""
     splits = config.data.splits()
-    jobs = chain.from_iterable(_blocks(name, files, part) for name, files in splits.items())
+    tags = config.pointers.policy == "entities"
+    jobs = chain.from_iterable(_blocks(name, files, part, tags) for name, files in splits.items())
     blocks: dict[str, list[Path]] = {name: [] for name in lines}
     index: dict[str, int] = {}
     counts = np.zeros((2, 0), np.int64)  # source, target
@@ -114,13 +118,8 @@ def _tokenize_all(
 
 
 def _finish(config: Config, part: Path, statistics: dict[str, Statistics], about: dict[str, Any]) -> None:
-    """What needs the whole corpus: padding, embeddings, and the page that says what is in it."""
+    """What needs the whole corpus: embeddings, and the page that says what is in it."""
     corpus = Corpus(part)
-    for name in statistics:
-        split = corpus.split(name)
-        lengths = np.maximum(split.source_lengths, split.target_lengths)
-        batches = plan(lengths, config.training.batch, config.training.batch_by, config.training.seed, epoch=0)
-        statistics[name].padding = padding_share(lengths, batches)
     sides: list[tuple[Literal["source", "target"], Any]]
     sides = [("source", config.embeddings.source), ("target", config.embeddings.target)]
     for side, wanted in sides:
@@ -132,9 +131,20 @@ def _finish(config: Config, part: Path, statistics: dict[str, Statistics], about
     write_text(part / "prepared.json", json.dumps(about, indent=1) + "\n")
 
 
-def tables(corpus: Corpus) -> list[Table]:
+def statistics(corpus: Corpus, training: Training) -> dict[str, dict[str, Any]]:
+    """What was counted, and how much padding batches of this kind would have."""
+    about: dict[str, dict[str, Any]] = corpus.about["statistics"]
+    for name in about:
+        split = corpus.split(name)
+        lengths = split.source_lengths, split.target_lengths
+        batches = plan(*lengths, training.batch, training.batch_by, training.seed, epoch=0)
+        about[name]["padding"] = padding_share(*lengths, batches)
+    return about
+
+
+def tables(corpus: Corpus, training: Training) -> list[Table]:
     """The statistics as people read them."""
-    about = corpus.about["statistics"]
+    about = statistics(corpus, training)
     rows = [
         [
             name,
@@ -187,10 +197,24 @@ def _index(number: int) -> str:
 # Reading.
 
 
-def _check_files(files: Parallel) -> int:
+OURS = re.compile(r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|vectors\.npy)|dictionary\.tsv")
+
+
+def _check_folder(folder: Path) -> None:
+    """A corpus replaces its folder, so there must be nothing in it that is not a corpus' own."""
+    if folder.exists() and not folder.is_dir():
+        raise Misuse("this is a file: give a folder for the corpus", folder)
+    others = [path.name for path in folder.iterdir() if not OURS.fullmatch(path.name)] if folder.exists() else []
+    if others:
+        raise Misuse(f"there is something else in this folder ({others[0]}): give another one for the corpus", folder)
+
+
+def _check_files(files: Parallel, tags: bool = False) -> int:
     """How many lines the files of a split have; it must be the same number, and not 0."""
     counters: list[tuple[Path, Callable[[Path], int]]] = [(files.source, count_lines), (files.target, count_lines)]
-    counters += [(tags, entities.count_tags) for tags in (files.source_tags, files.target_tags) if tags is not None]
+    if tags:
+        named = (files.source_tags, files.target_tags)
+        counters += [(path, entities.count_tags) for path in named if path is not None]
     with ThreadPoolExecutor() as pool:  # most of it is decompression, which threads can do side by side
         counted = [(path, pool.submit(count, path)) for path, count in counters]
     first = counted[0][1].result()
@@ -209,22 +233,26 @@ def _fingerprint(config: Config) -> str:
     paths = [path for files in splits for path in files.model_dump().values() if path is not None]
     extra = (config.pointers.dictionary, config.embeddings.source, config.embeddings.target)
     paths += [path for path in extra if isinstance(path, Path)]
+    if config.pointers.tagger is not None and Path(config.pointers.tagger).is_dir():
+        paths += sorted(path for path in Path(config.pointers.tagger).rglob("*") if path.is_file())
     try:
         files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
     except OSError as error:
         raise Misuse(f"cannot be read: {error.strerror}", error.filename) from None
-    text = json.dumps([config.model_dump(mode="json"), files, __version__])
+    decides = config.model_dump(mode="json", include={"data", "text", "vocabulary", "pointers", "embeddings"})
+    text = json.dumps([decides, files, __version__])
     return sha256(text.encode()).hexdigest()
 
 
-def _blocks(split: str, files: Parallel, folder: Path) -> Iterator[Block]:
+def _blocks(split: str, files: Parallel, folder: Path, tagged: bool) -> Iterator[Block]:
     sides = zip(read_blocks(files.source, BLOCK), read_blocks(files.target, BLOCK), strict=True)
     tags = None
-    if files.source_tags is not None and files.target_tags is not None:
+    if tagged and files.source_tags is not None and files.target_tags is not None:
         tags = zip(entities.read_tags(files.source_tags), entities.read_tags(files.target_tags), strict=True)
     for number, (source, target) in enumerate(sides):
-        tagged = None if tags is None else list(islice(tags, BLOCK))
-        yield Block(split, folder / f"{split}-block-{number:06d}", number * BLOCK + 1, source, target, tagged)
+        path = folder / f"{split}-block-{number:06d}"
+        some = None if tags is None else list(islice(tags, BLOCK))
+        yield Block(split, path, number * BLOCK + 1, source, target, some)
 
 
 def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:

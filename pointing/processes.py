@@ -10,8 +10,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from typing import Any, TypeVar
+
+from pointing.errors import Failure
 
 Job = TypeVar("Job")
 Done = TypeVar("Done")
@@ -34,10 +37,10 @@ def in_order(
     Never more than a few jobs are in flight, so they may be large. One job, or one worker, needs no process.
     """
     workers = workers or cores()
+    set_up(*settings)  # here too: what is wrong with the settings is said once, and clearly
     jobs = iter(jobs)
     first = list(islice(jobs, 2))
     if len(first) < 2 or workers == 1:
-        set_up(*settings)
         yield from map(work, chain(first, jobs))
         return
     pool = ProcessPoolExecutor(workers, _context(work), initializer=_start, initargs=(set_up, settings))
@@ -50,11 +53,26 @@ def in_order(
         while waiting:
             yield waiting.popleft().result()
         pool.shutdown()
+    except BrokenProcessPool:
+        raise Failure("a worker process died; was there too little memory?") from None
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            process.terminate()
+        _kill(pool)
         raise
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    """Ends the workers now. There is no public way to do so before Python 3.14's `kill_workers`.
+
+    A worker that dies while it sends a result leaves the executor's thread waiting for the rest of it, and the program
+    waiting for that thread; closing our end of the pipe lets both go.
+    """
+    processes, results = list((pool._processes or {}).values()), pool._result_queue
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join()
+    results._writer.close()  # type: ignore[attr-defined]
 
 
 def _context(work: Callable[..., Any]) -> multiprocessing.context.BaseContext:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pointing.entities import placeholder
 from pointing.errors import Misuse
-from pointing.files import read_text, write_text
+from pointing.files import write_text
 
 EOS, UNK = 0, 1
 FIRST = 2  # placeholders come next, then words, the most frequent first
@@ -50,8 +50,12 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path, placeholders: int = 0) -> Vocabulary:
+        try:
+            whole = path.read_bytes().decode("utf-8")  # not by read_text: a first word may begin with U+FEFF
+        except (OSError, UnicodeDecodeError) as error:
+            raise Misuse(f"this vocabulary cannot be read ({error})", path) from None
         words, counts = [], []
-        for line, text in read_text(path):
+        for line, text in enumerate(whole.removesuffix("\n").split("\n") if whole else [], 1):
             word, tab, count = text.partition("\t")
             if not word or not tab or not count.isdecimal():
                 raise Misuse("not a word, a tab and its count", path, line)
@@ -63,8 +67,8 @@ class Vocabulary:
 
     @classmethod
     def build(cls, counts: Mapping[str, int], size: int | None, min_count: int, placeholders: int = 0) -> Vocabulary:
-        """The most frequent words, so many that the whole vocabulary has `size` ids; ties in the alphabet's order."""
+        """The most frequent words, `size` ids with the two that are none, placeholders beside; ties by the alphabet."""
         kept = [(word, count) for word, count in counts.items() if count >= min_count and not word.startswith(" ")]
         kept.sort(key=lambda item: (-item[1], item[0]))
-        kept = kept if size is None else kept[: max(0, size - FIRST - placeholders)]
+        kept = kept if size is None else kept[: max(0, size - FIRST)]
         return cls([word for word, _ in kept], [count for _, count in kept], placeholders)

@@ -42,7 +42,10 @@ def test_changes_are_laid_over_the_file(tmp_path):
         ("pointers.policy=dictionary", "policy dictionary needs a dictionary"),
         ("pointers.policy=entities", "policy entities needs tags: data.train.source_tags"),
         ("training", "write it as section.key=value"),
-        ("data.languages.x=1", "languages is not a section"),
+        ("training.seed=-1", "training.seed: .*greater than or equal to 0"),
+        ("pointers.tagger=x", "a tagger is for policy entities"),
+        ("data.test={sourse: a, target: b}", "data.test.sourse: there is no such setting; did you mean source"),
+        ("vocabulary.source.x=1", "source is not a section"),
         ("text.lowercase=[", "is not a YAML value"),
     ],
 )

@@ -53,7 +53,8 @@ def test_a_batch_is_its_examples_padded(split):
 
 @given(lengths, st.integers(1, 40), st.sampled_from(["sentences", "tokens"]), st.integers(0, 3))
 def test_an_epoch_holds_every_example_once(lengths, batch, by, epoch):
-    batches = plan(lengths, batch, by, seed=1, epoch=epoch, pool=3)
+    batches = plan(lengths, lengths[::-1], batch, by, seed=1, epoch=epoch, pool=3)
+    lengths = np.maximum(lengths, lengths[::-1])
     assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
     for rows in batches:
         if by == "sentences":
@@ -65,7 +66,7 @@ def test_an_epoch_holds_every_example_once(lengths, batch, by, epoch):
 def test_the_same_seed_and_epoch_give_the_same_plan_and_others_do_not():
     lengths = np.arange(1, 500, dtype=np.int32)
     first, again, other, later = (
-        [rows.tolist() for rows in plan(lengths, 8, "sentences", seed, epoch)]
+        [rows.tolist() for rows in plan(lengths, lengths, 8, "sentences", seed, epoch)]
         for seed, epoch in ((1, 0), (1, 0), (2, 0), (1, 1))
     )
     assert first == again
@@ -74,14 +75,18 @@ def test_the_same_seed_and_epoch_give_the_same_plan_and_others_do_not():
 
 
 def test_bucketing_keeps_padding_small():
-    lengths = np.random.default_rng(0).integers(1, 51, 20_000).astype(np.int32)
-    bucketed = padding_share(lengths, plan(lengths, 32, "sentences", 1, 0))
-    shuffled = padding_share(lengths, list(np.random.default_rng(1).permutation(20_000).reshape(-1, 32)))
-    assert bucketed < 0.03 < 0.4 < shuffled
+    rng = np.random.default_rng(0)
+    source = rng.integers(1, 51, 20_000)
+    target = np.maximum(1, source + rng.integers(-5, 6, 20_000))  # as long as its translation, more or less
+    bucketed = padding_share(source, target, plan(source, target, 32, "sentences", 1, 0))
+    shuffled = padding_share(source, target, list(rng.permutation(20_000).reshape(-1, 32)))
+    assert bucketed < 0.08 < 0.4 < shuffled
 
 
 def test_padding_by_hand():
-    assert padding_share(np.array([2, 4, 3]), [np.array([0, 1]), np.array([2])]) == pytest.approx(2 / 11)
+    # sources of 2 and 4, targets of 1 and 1; then a pair of 3 and 5: 2 of 18 places hold nothing
+    batches = [np.array([0, 1]), np.array([2])]
+    assert padding_share(np.array([2, 4, 3]), np.array([1, 1, 5]), batches) == pytest.approx(2 / 18)
 
 
 def test_the_order_can_be_taken_up_again_at_any_batch(split):

@@ -46,6 +46,8 @@ def test_the_way_back_is_the_first_place_that_bore_the_id():
 def test_tokens_are_found_in_the_raw_line():
     assert locate("Don't  stop.", ["Don", "'t", "stop", "."]) == ([0, 3, 7, 11], [3, 5, 11, 12])
     assert locate("Don't stop", ["stop", "Don"]) is None
+    assert locate("Don't stop", ["Don", "'t"]) is None  # half of the line
+    assert locate("concatenate cat", ["cat"]) is None
 
 
 def test_joined_tags(tmp_path):

@@ -47,6 +47,13 @@ def test_missing_folders_and_broken_gzip_files_are_misuse(tmp_path):
         list(read_lines(tmp_path / "y.gz"))
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "file/inside"])
+def test_names_that_cannot_be_opened_are_misuse(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(Misuse):
+        list(read_lines(tmp_path / name))
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "deep" / "x"
     write_text(path, "old")

@@ -81,6 +81,11 @@ def test_modules_import_only_from_rows_above_their_own():
     assert wrong == []
 
 
+def test_the_architectures_table_has_every_module():
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+    assert {room for room, _ in rooms() if f"`{room}" not in page} <= {"__main__"}
+
+
 def test_the_layer_stands_alone():
     assert {room for room, _ in imports(PACKAGE / "pointer_softmax.py")} == {"kernels"}
     assert list(imports(PACKAGE / "kernels.py")) == []

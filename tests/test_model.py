@@ -21,7 +21,7 @@ def inputs():
     torch.manual_seed(1)
     x_mask = torch.arange(J) < torch.tensor([[J], [2], [4]])
     x = torch.randint(X, (B, J)) * x_mask
-    y = torch.randint(V, (B, T))
+    y = torch.randint(V, (B, T))  # names below V; a copied word has a name from V on
     target = torch.where(torch.rand(B, T) < 0.4, V + 1, y)
     mask = torch.arange(T) < torch.tensor([[T], [3], [1]])
     return x, x_mask, y, target, mask

@@ -173,6 +173,42 @@ def test_candidates_compete_among_themselves_and_keep_their_numbers():
     assert torch.equal(log_f.gather(-1, choice), log_p)
 
 
+def test_candidates_given_twice_count_once():
+    layer = make()
+    readout, evidence, log_l, *_ = inputs()
+    once, twice = torch.tensor([2, 3]), torch.tensor([3, 2, 2, 3])
+    torch.testing.assert_close(layer(readout, evidence, log_l, once), layer(readout, evidence, log_l, twice))
+    _, choice = layer.top(4, readout, evidence, log_l, twice)
+    assert all(len(set(row.tolist())) == 4 for row in choice.flatten(0, 1))
+
+
+def test_sparse_gradients_equal_those_of_a_plain_softmax_over_the_candidates():
+    layer = make()
+    readout, evidence, log_l, target, mask = inputs()
+    ids = torch.tensor([0, 1, 2, 3, 5, 6])  # all gold words, and 0
+    layer.log_likelihood(readout, evidence, log_l, target, mask, ids).sum().backward()
+    sparse = [parameter.grad.to_dense() for parameter in layer.shortlist.parameters()]
+    layer.zero_grad()
+    logits = F.linear(readout, layer.shortlist.weight, layer.shortlist.bias)
+    logits[..., 4] = -INF
+    words = mask & (target < V)
+    (-F.cross_entropy(logits[words], target[words], reduction="sum")).backward()
+    for ours, plain in zip(sparse, layer.shortlist.parameters(), strict=True):
+        torch.testing.assert_close(ours, plain.grad)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+@pytest.mark.parametrize("optimizer", [torch.optim.SparseAdam, torch.optim.Adagrad, torch.optim.SGD])
+def test_an_optimiser_that_takes_sparse_gradients_moves_only_the_candidates(optimizer):
+    layer = make()
+    readout, evidence, log_l, target, mask = inputs()
+    before = layer.shortlist.weight.detach().clone()
+    layer.log_likelihood(readout, evidence, log_l, target, mask, torch.tensor([0])).sum().backward()
+    optimizer(layer.shortlist.parameters(), lr=0.1).step()
+    moved = (layer.shortlist.weight != before).any(1)
+    assert moved.tolist() == [True, True, True, True, False, False, True]  # 4 and 5 are neither gold nor given
+
+
 def test_gold_words_are_always_candidates():
     layer = make()
     readout, evidence, log_l, target, mask = inputs()
@@ -216,9 +252,17 @@ def test_padded_steps_and_positions_change_nothing():
     readout, evidence, log_l, target, mask = inputs()
     log_p = layer.log_likelihood(readout, evidence, log_l, target, mask)
     assert (log_p[~mask] == 0).all()
-    readout[~mask], evidence[~mask], target[~mask] = 1e30, -1e30, 0
+    x_words = torch.full((B, J), V)
+    marginal = layer.log_marginal(readout, evidence, log_l, x_words, target, mask)
+    readout[~mask], evidence[~mask], target[~mask] = INF, -INF, 0
     wider = torch.cat([log_l, torch.full((B, T, 2), -INF)], -1)
-    torch.testing.assert_close(layer.log_likelihood(readout, evidence, wider, target, mask), log_p)
+    log_p_again = layer.log_likelihood(readout, evidence, wider, target, mask)
+    torch.testing.assert_close(log_p_again, log_p)
+    wider_words = torch.full((B, J + 2), V)
+    marginal_again = layer.log_marginal(readout, evidence, wider, wider_words, target, mask)
+    torch.testing.assert_close(marginal_again, marginal)
+    (log_p_again.sum() + marginal_again[marginal_again.isfinite()].sum()).backward()
+    assert all(parameter.grad.isfinite().all() for parameter in layer.parameters())
 
 
 @pytest.mark.parametrize("candidates", [None, torch.tensor([1, 3, 5])])
@@ -311,6 +355,12 @@ def test_a_saturated_switch_gives_no_nan_and_exact_zeros(logit):
     assert not log_p.isnan().any()
     log_p[log_p.isfinite()].sum().backward()
     assert all(p.grad is None or not p.grad.isnan().any() for p in layer.parameters())
+
+
+def test_float64_is_left_alone_under_autocast():
+    with torch.autocast("cpu", torch.bfloat16):
+        log_p = make().log_likelihood(*inputs())
+    torch.testing.assert_close(log_p, make().log_likelihood(*inputs()), atol=0.05, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

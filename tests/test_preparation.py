@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pointing import preparation
-from pointing.config import Config, checked
+from pointing.config import Config, Training, checked
 from pointing.corpus import Corpus
-from pointing.errors import Failure, Misuse
+from pointing.errors import Misuse
 from pointing.vocabulary import EOS, UNK
 
 SOURCE = ["the cat sees Zorblatt 7 .", "the dog sees the cat .", "the cat and the dog .", "Quux sees Quux ."] * 3
@@ -57,7 +56,8 @@ def test_one_pair_from_raw_line_to_tensors(tmp_path):
     assert choices == ["le", "chat", "voit", "Zorblatt", "7", ".", None]
     assert example["target"][3:5] == [V + 3, V + 4]
     assert example["target"][-1] == example["target_words"][-1] == EOS
-    assert example["target_words"][3] == UNK
+    assert example["target_words"][3] == V + 3
+    assert corpus.split("train")[2]["target_words"][2] == UNK  # `et` is nowhere
     assert example["source_words"] == [V, V + 1, V + 2, V + 3, V + 4, corpus.target["."]]
     assert example["line"] == 1
 
@@ -186,7 +186,7 @@ def test_a_bad_pair_is_left_out_counted_and_named(tmp_path, source, target, reas
     assert train["first_skipped"] == {reason: line}
     assert train["pairs"] == 13
     assert corpus.split("train")[12]["line"] == 14
-    assert reason in preparation.tables(corpus)[1].markdown()
+    assert reason in preparation.tables(corpus, Training())[1].markdown()
 
 
 def test_windows_line_ends_a_byte_order_mark_and_special_words_are_just_text(tmp_path):
@@ -208,6 +208,8 @@ def test_windows_line_ends_a_byte_order_mark_and_special_words_are_just_text(tmp
         (lambda f: (f / "dev.fr").unlink(), r"dev\.fr: there is no such file"),
         (lambda f: (f / "train.en").write_text("\n" * 12), "no pair is left of 12: 12 have an empty side"),
         (lambda f: (f / "corpus").mkdir() or (f / "corpus" / "thesis.tex").touch(), "something else in this folder"),
+        (lambda f: (f / "corpus").touch(), "this is a file"),
+        (lambda f: (f / "train.en").write_bytes(b"\xef\xbb\xbf"), "this file is empty"),
     ],
 )
 def test_bad_files_are_one_clear_line_and_leave_nothing_behind(tmp_path, spoil, message):
@@ -223,7 +225,63 @@ def test_bad_files_are_one_clear_line_and_leave_nothing_behind(tmp_path, spoil, 
     assert "Traceback" not in result.stderr
 
 
-def test_a_worker_that_fails_is_the_commands_failure(tmp_path, monkeypatch):
+def test_what_is_not_ours_in_a_corpus_folder_is_never_replaced(tmp_path):
+    settings = files(tmp_path)
+    prepared(tmp_path, settings)
+    (tmp_path / "corpus" / "my-notes.txt").write_text("dear")
+    with pytest.raises(Misuse, match=r"something else in this folder \(my-notes\.txt\)"):
+        prepared(tmp_path, settings, text={"lowercase": False})
+    assert (tmp_path / "corpus" / "my-notes.txt").read_text() == "dear"
+
+
+def test_only_what_shapes_the_corpus_makes_it_anew(tmp_path):
+    settings = files(tmp_path)
+
+    def made(**changes):
+        return preparation.prepare(checked(Config, settings | changes), tmp_path / "corpus", workers=1)[1]
+
+    assert made()
+    assert not made(training={"batch": 7, "large_vocabulary": 5})
+    (tmp_path / "corpus" / "dev.arrow").unlink()
+    assert made()
+    assert made(text={"digits": "fold"})
+    (tmp_path / "train.en").write_text((tmp_path / "train.en").read_text().replace("cat", "cow"))
+    assert made(text={"digits": "fold"})
+
+
+def test_settings_that_a_worker_cannot_use_are_one_line(tmp_path):
+    settings = files(tmp_path) | {"pointers": {"policy": "entities", "tagger": "nothing"}}
+    result = command(tmp_path, settings)
+    assert result.returncode == 2
+    assert result.stderr.splitlines() == [
+        "pointing: pointers.tagger: there is no spaCy pipeline nothing: python -m spacy download nothing"
+    ]
+
+
+def test_a_word_that_begins_with_a_byte_order_mark_is_a_word(tmp_path):
+    corpus = prepared(tmp_path, files(tmp_path, ["x \ufefffoo"] * 4, ["\ufefffoo"] * 4))
+    assert "\ufefffoo" in Corpus(corpus.folder).target.words
+
+
+def test_ctrl_c_stops_in_one_line_and_leaves_nothing(tmp_path):
+    settings = files(tmp_path, SOURCE * 5000, TARGET * 5000)
+    (tmp_path / "x.yaml").write_text(json.dumps(settings))
+    line = [sys.executable, "-m", "pointing", "prepare", "x.yaml", "--out", "corpus"]
+    process = subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    for _ in range(2000):
+        if list(tmp_path.glob(".corpus.*.part/train-block-*")):
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "pointing: stopped"
+    assert "Traceback" not in errors
+    assert not list(tmp_path.glob(".corpus*"))
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_tags_that_are_not_the_lines_are_left_out_and_said(tmp_path):
     settings = files(tmp_path)
     for split in ("train", "dev"):
         for side in ("source", "target"):
@@ -234,18 +292,19 @@ def test_a_worker_that_fails_is_the_commands_failure(tmp_path, monkeypatch):
     result = command(tmp_path, settings)
     assert result.returncode == 2
     assert "tags of another text" in result.stderr
+    assert "first on line 1" in result.stderr
 
 
-def test_a_full_disk_is_a_failure_and_leaves_the_old_corpus(tmp_path, monkeypatch):
+def test_a_disk_that_takes_no_more_is_a_failure_and_leaves_the_old_corpus(tmp_path):
     settings = files(tmp_path)
     old = prepared(tmp_path, settings)
-
-    def full(*arguments):
-        raise OSError(28, os.strerror(28), str(tmp_path / "corpus" / "train.arrow"))
-
-    monkeypatch.setattr(preparation, "_writer", full)
-    with pytest.raises(Failure, match="No space left on device; nothing was left half-written"):
-        prepared(tmp_path, settings, text={"lowercase": False})
+    (tmp_path / "x.yaml").write_text(json.dumps(settings | {"text": {"lowercase": False}}))
+    line = f"ulimit -f 1; exec {sys.executable} -m pointing prepare x.yaml --out corpus"  # files of 1 KiB at most
+    result = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "cannot be written" in result.stderr
+    assert "nothing was left half-written" in result.stderr
+    assert "Traceback" not in result.stderr
     assert Corpus(tmp_path / "corpus").about == old.about
     assert not list(tmp_path.glob(".corpus*"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pointing.errors import Misuse
+from pointing.errors import Failure, Misuse
 from pointing.processes import in_order
 
 _factor = 0
@@ -34,6 +34,40 @@ def test_results_come_in_the_jobs_order(workers):
 def test_a_workers_error_is_the_parents():
     with pytest.raises(Misuse, match=r"x\.txt:13: unlucky"):
         list(in_order(times, range(20), 2, set_up, 1))
+
+
+def large(number):
+    if number == 0:
+        return b""
+    return bytes(200_000_000)
+
+
+def nothing():
+    pass
+
+
+def test_a_consumers_error_does_not_wait_for_a_worker_that_is_sending(tmp_path):
+    with pytest.raises(OSError, match="disk"):
+        for _ in in_order(large, range(4), 2, nothing):
+            raise OSError("the disk is full")  # while the other worker is half-way through its result
+
+
+def die(number):
+    os._exit(9)
+
+
+def test_a_worker_that_dies_is_a_failure():
+    with pytest.raises(Failure, match="a worker process died"):
+        list(in_order(die, range(4), 2, nothing))
+
+
+def refuse():
+    raise Misuse("these settings cannot be used")
+
+
+def test_settings_that_no_worker_can_use_are_said_once():
+    with pytest.raises(Misuse, match="these settings cannot be used"):
+        list(in_order(times, range(4), 2, refuse))
 
 
 SLEEPER = """

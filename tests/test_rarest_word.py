@@ -21,7 +21,7 @@ def test_the_share_of_rare_answers_is_the_exact_one(p, share):
     # P(the largest of 7 ranks >= 540) = 1 - P(rank < 540)^7
     task = Task(small(p=p))
     exact = 1 - task.unigram()[:540].sum() ** 7
-    assert abs(exact.item() - share) < 0.002 if p > 0.0004 else exact > 0.45
+    assert abs(exact.item() - share) < 0.005
     drawn = task.draw(40_000, torch.Generator().manual_seed(0)).max(1).values
     assert abs((drawn >= 540).float().mean() - exact) < 0.01
 
@@ -49,7 +49,7 @@ def test_fixed_sequences_come_once_an_epoch():
     assert sorted(map(tuple, epoch.tolist())) == sorted(map(tuple, task.training.tolist()))
 
 
-def test_validation_and_test_sets_are_fixed_and_disjoint_draws():
+def test_validation_and_test_sets_are_fixed_and_different():
     first, second = Task(small(seed=1)).held_out(), Task(small(seed=2, head="softmax")).held_out()
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
     assert not torch.equal(first[0], first[1][:50])
@@ -106,7 +106,9 @@ def test_the_command_writes_its_report_and_goes_on_where_it_was(tmp_path):
     assert sum(path.stat().st_mtime_ns != before for path, before in made.items()) == 1
 
 
-@pytest.mark.parametrize("arguments", [["--p", "2"], ["--hidden", "0"], ["--quick", "--sweep"]])
+@pytest.mark.parametrize(
+    "arguments", [["--p", "2"], ["--hidden", "0"], ["--quick", "--sweep"], ["--quick", "--p", "0.1"]]
+)
 def test_impossible_settings_are_misuse_in_one_line(arguments, tmp_path):
     command = [sys.executable, "-m", "pointing", "reproduce", "rarest-word", *arguments, "--out", str(tmp_path / "x")]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

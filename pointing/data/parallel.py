@@ -84,6 +84,8 @@ class Corpus:
     def _files_of(self, split: str) -> list[TextIO]:
         if split not in self._files:
             assert self._part is not None
+            if not re.fullmatch(r"[\w-]+", split):
+                raise Misuse(f"a split is named with letters and digits, not {split!r}")
             self._files[split] = [
                 # errors: a lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark
                 self._open.enter_context(
