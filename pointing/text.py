@@ -166,7 +166,7 @@ class _Memory(dict[str, Value], Generic[Value]):
     def __missing__(self, text: str) -> Value:
         made = self.make(text)
         if len(text) <= 50:
-            if len(self) >= 1 << 17:
+            if len(self) >= 1 << 16:
                 self.clear()
             self[text] = made
         return made
