@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,7 +53,7 @@ def prepare(
         Path | None, typer.Option(help="Folder of the corpus (default: corpora/ + the file's name).")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
-    show: Annotated[int, typer.Option(help="Also show so many examples, with their pointers.")] = 0,
+    show: Annotated[int, typer.Option(min=0, help="Also show the first so many examples that have pointers.")] = 0,
     json_output: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON.")] = False,
 ) -> None:
     """Text to a prepared corpus: tokens, vocabularies, pointers, statistics.
@@ -70,7 +71,7 @@ def prepare(
         return
     for table in preparation.tables(corpus, settings.training):
         table.show()
-    for row in range(min(show, len(corpus.split("train")))):
+    for row in islice(corpus.split("train").rows_with_pointers(len(corpus.target)), show):
         print(preparation.show(corpus, row))
     print(f"{folder}: {'prepared' if made else 'was prepared already, nothing has changed'}")
 

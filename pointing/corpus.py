@@ -73,6 +73,13 @@ class Split:
         example: dict[str, Any] = self.groups[group].slice(row - self.first_row[group], 1).to_pylist()[0]
         return example
 
+    def rows_with_pointers(self, V: int) -> Iterator[int]:
+        """The examples in which something is to be copied, in order."""
+        for group, first in zip(self.groups, self.first_row.tolist(), strict=False):
+            offsets, values = flat(group, "target")
+            row = np.searchsorted(offsets, np.flatnonzero(values >= V), side="right") - 1
+            yield from (first + np.unique(row)).tolist()
+
     def batch(self, rows: Longs) -> Batch:
         import torch
 
@@ -170,21 +177,17 @@ def plan(
             rows = rows[np.argsort(lengths[rows], kind="stable")]
             batches += _by_tokens(rows, lengths[rows], batch)
         else:
-            batches += _by_sentences(rows[_alike(source[rows], target[rows], batch)], batch)
+            batches += _by_sentences(rows[_alike(source[rows], target[rows])], batch)
     return [batches[number] for number in rng.permutation(len(batches))]
 
 
-def _alike(source: Ints, target: Ints, batch: int) -> Longs:
+def _alike(source: Ints, target: Ints) -> Longs:
     """An order that puts examples of like length together on both sides.
 
-    Bands of like target length, about as many as there are batches in each; in a band by source length, up and down in
-    turn, so that the end of one band is like the start of the next.
+    By target length, and in each by source length, up and down in turn, so that where one target length ends the next
+    begins with sources as long.
     """
-    order = np.argsort(target, kind="stable")
-    bands = max(1, round((len(order) / batch) ** 0.5))
-    band = np.empty(len(order), np.int64)
-    band[order] = np.arange(len(order)) * bands // max(1, len(order))
-    return np.lexsort((np.where(band % 2 == 0, source, -source), band))
+    return np.lexsort((np.where(target % 2 == 0, source, -source), target))
 
 
 def _by_sentences(rows: Longs, batch: int) -> list[Longs]:
