@@ -97,7 +97,7 @@ def set_up_tokenizing(config: Config) -> None:
     global _tools
     source, target = (tokenizer(config.text, language) for language in config.data.languages)
     anonymous = config.pointers.policy == "entities"
-    tagger = None if config.pointers.tagger is None or not anonymous else entities.SpacyTagger(config.pointers.tagger)
+    tagger = None if config.pointers.tagger is None else entities.SpacyTagger(config.pointers.tagger)
     _tools = _TokenizingTools((source, target), config.text.max_tokens, anonymous, tagger)
 
 

@@ -67,13 +67,15 @@ class _LogSoftmaxAt(torch.autograd.Function):
         return grad_x, grad_weight, grad_bias.to(weight.dtype), None
 
 
-class _DistinctRows(torch.autograd.Function):
+class _Rows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(rows)
         ctx.shape = x.shape
         return x.index_select(0, rows)
 
+
+class _DistinctRows(_Rows):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
@@ -81,13 +83,7 @@ class _DistinctRows(torch.autograd.Function):
         return grad.new_zeros(ctx.shape).index_copy_(0, rows, grad), None
 
 
-class _SparseRows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, rows: Tensor) -> Tensor:
-        ctx.save_for_backward(rows)
-        ctx.shape = weight.shape
-        return weight.index_select(0, rows)
-
+class _SparseRows(_Rows):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:

@@ -121,7 +121,7 @@ class PointerSoftmax(nn.Module):
         candidates: Tensor | None = None,
     ) -> Tensor:
         """The whole log f_t, (B, T, V + J); -inf at words that are no candidates and at masked positions."""
-        candidates = _some(candidates)
+        candidates = None if candidates is None else _different(candidates)
         by_word, by_place = self._log_f(readout, evidence, location, candidates)
         if candidates is not None:
             everything = by_word.new_full((*by_word.shape[:-1], self.words), -math.inf)
@@ -137,7 +137,7 @@ class PointerSoftmax(nn.Module):
         candidates: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The k most probable choices, best first: (log f_t, choice), both (B, T, k). k = 1 is the paper's argmax."""
-        candidates = _some(candidates)
+        candidates = None if candidates is None else _different(candidates)
         log_f = torch.cat(self._log_f(readout, evidence, location, candidates), -1)  # (B, T, C + J)
         log_p, choice = log_f.topk(k, -1)
         if candidates is not None:
@@ -184,8 +184,7 @@ class PointerSoftmax(nn.Module):
         if self.shortlist is None:
             return exact(readout).new_full(word.shape, -math.inf)
         if candidates is not None:
-            _some(candidates)
-            candidates = torch.cat([candidates, word]).unique()
+            candidates = _different(candidates, word)
             word = torch.searchsorted(candidates, word)
         weight, bias = self._weights(candidates)
         return log_softmax_at(readout, weight, bias, word)
@@ -265,18 +264,25 @@ class Switch(nn.Module):
         return self.inverse_temperature * exact(self.last(a)).squeeze(-1)
 
 
-class NeverPoint(nn.Module):
+class _Held(nn.Module):
+    """A switch that does not move."""
+
+    logit: float
+
+    def forward(self, evidence: Tensor) -> Tensor:
+        return torch.full(evidence.shape[:-1], self.logit, dtype=exact(evidence).dtype, device=evidence.device)
+
+
+class NeverPoint(_Held):
     """d_t held at 1: the layer is the plain softmax over the shortlist, the paper's baseline."""
 
-    def forward(self, evidence: Tensor) -> Tensor:
-        return torch.full(evidence.shape[:-1], math.inf, dtype=exact(evidence).dtype, device=evidence.device)
+    logit = math.inf
 
 
-class AlwaysPoint(nn.Module):
+class AlwaysPoint(_Held):
     """d_t held at 0: the layer is a pointer network (Vinyals et al. 2015), without shortlist weights."""
 
-    def forward(self, evidence: Tensor) -> Tensor:
-        return torch.full(evidence.shape[:-1], -math.inf, dtype=exact(evidence).dtype, device=evidence.device)
+    logit = -math.inf
 
 
 class NoisyTanh(nn.Module):
@@ -322,13 +328,11 @@ def _rows(x: Tensor, steps: Tensor) -> Tensor:
     return distinct_rows(x.flatten(0, 1), steps)
 
 
-def _some(candidates: Tensor | None) -> Tensor | None:
-    """Candidate words, each once, in order; none at all is an error, None is every word."""
-    if candidates is None:
-        return None
+def _different(candidates: Tensor, *more: Tensor) -> Tensor:
+    """Candidate words, and more of them, each once and in order; no candidate at all is an error."""
     if candidates.numel() == 0:
         raise ValueError("the set of candidate words is empty: give at least one word id, or None for all words")
-    different: Tensor = candidates.unique()
+    different: Tensor = torch.cat([candidates, *more]).unique()
     return different
 
 

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import chain, islice
@@ -82,9 +83,15 @@ def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, 
                 statistics[name].add(found)
                 write(batch)
                 bar.advance(batch.num_rows)
-    about: dict[str, Any] = {"made_from": made_from, "made_by": __version__, "placeholders": placeholders}
-    write_text(part / "prepared.json", json.dumps(about))
-    _finish(config, part, statistics, about)
+    about = {
+        "made_from": made_from,
+        "made_by": __version__,
+        "placeholders": placeholders,
+        "settings": config.model_dump(mode="json"),
+        "statistics": {name: asdict(some) | some.shares() for name, some in statistics.items()},
+    }
+    write_text(part / "prepared.json", json.dumps(about, indent=1) + "\n")
+    _embed(config, part)
     for path in part.glob("*-block-*"):
         path.unlink()
 
@@ -117,28 +124,24 @@ def _tokenize_all(
     return blocks, (source, target)
 
 
-def _finish(config: Config, part: Path, statistics: dict[str, Statistics], about: dict[str, Any]) -> None:
-    """What needs the whole corpus: embeddings, and the page that says what is in it."""
-    corpus = Corpus(part)
+def _embed(config: Config, part: Path) -> None:
+    """Embeddings to start from, where the settings ask for them."""
     sides: list[tuple[Literal["source", "target"], Any]]
     sides = [("source", config.embeddings.source), ("target", config.embeddings.target)]
     for side, wanted in sides:
         if wanted is not None:
-            vectors = embeddings.make(corpus, side, wanted, config.embeddings.width)
+            vectors = embeddings.make(Corpus(part), side, wanted, config.embeddings.width)
             embeddings.save(part / f"{side}.vectors.npy", vectors)
-    about |= {"settings": config.model_dump(mode="json")}
-    about |= {"statistics": {name: asdict(some) | some.shares() for name, some in statistics.items()}}
-    write_text(part / "prepared.json", json.dumps(about, indent=1) + "\n")
 
 
 def statistics(corpus: Corpus, training: Training) -> dict[str, dict[str, Any]]:
     """What was counted, and how much padding batches of this kind would have."""
-    about: dict[str, dict[str, Any]] = corpus.about["statistics"]
-    for name in about:
+    about = {}
+    for name, counted in corpus.about["statistics"].items():
         split = corpus.split(name)
         lengths = split.source_lengths, split.target_lengths
         batches = plan(*lengths, training.batch, training.batch_by, training.seed, epoch=0)
-        about[name]["padding"] = padding_share(*lengths, batches)
+        about[name] = {**counted, "padding": padding_share(*lengths, batches)}
     return about
 
 
@@ -186,15 +189,12 @@ def show(corpus: Corpus, row: int, split: str = "train") -> str:
 
 
 def _word(vocabulary: Vocabulary, number: int) -> str:
-    """A word in italics' stead for what is none."""
+    """A word as it is, and what is none in angle brackets."""
     return vocabulary.word(number) or {EOS: "‹end›", UNK: "‹unknown›"}.get(number, f"‹entity {number - FIRST + 1}›")
 
 
 def _index(number: int) -> str:
     return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-
-
-# Reading.
 
 
 OURS = re.compile(r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|vectors\.npy)|dictionary\.tsv")
@@ -282,33 +282,24 @@ def _pairs(blocks: list[Path]) -> Iterator[tuple[list[str], list[str]]]:
             yield [words[i] for i in source], [words[i] for i in target]
 
 
-class _writer:  # noqa: N801
+@contextmanager
+def _writer(path: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
     """with _writer(path) as write: write(batch) …: batches gathered into row groups of one size."""
+    waiting: list[pa.RecordBatch] = []
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.waiting: list[pa.RecordBatch] = []
+        def write(batch: pa.RecordBatch) -> None:
+            waiting.append(batch)
+            if sum(one.num_rows for one in waiting) >= ROW_GROUP:
+                flush()
 
-    def __enter__(self) -> Callable[[pa.RecordBatch], None]:
-        self.file = pa.OSFile(str(self.path), "wb")
-        self.writer = pa.ipc.new_file(self.file, SCHEMA)
-        return self.write
+        def flush() -> None:
+            if waiting:
+                writer.write_batch(pa.concat_batches(waiting))
+                waiting.clear()
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        self.waiting.append(batch)
-        if sum(one.num_rows for one in self.waiting) >= ROW_GROUP:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self.waiting:
-            self.writer.write_batch(pa.concat_batches(self.waiting))
-            self.waiting = []
-
-    def __exit__(self, *error: object) -> None:
-        if error[0] is None:
-            self._flush()
-            self.writer.close()
-        self.file.close()
+        yield write
+        flush()
 
 
 def _skipped(statistics: Statistics) -> str:

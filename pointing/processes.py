@@ -37,9 +37,11 @@ def in_order(
     Never more than a few jobs are in flight, so they may be large. One job, or one worker, needs no process.
     """
     workers = workers or cores()
-    set_up(*settings)  # here too: what is wrong with the settings is said once, and clearly
     jobs = iter(jobs)
     first = list(islice(jobs, 2))
+    if not first:
+        return
+    set_up(*settings)  # here too: what is wrong with the settings is said once, and clearly
     if len(first) < 2 or workers == 1:
         yield from map(work, chain(first, jobs))
         return

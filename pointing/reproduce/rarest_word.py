@@ -65,10 +65,8 @@ def sweep(seeds: int) -> list[RarestWord]:
 def reproduce(runs: Sequence[RarestWord], out: Path, command: str, workers: int | None = None) -> Report:
     """Makes the runs that `out` does not hold yet, then writes and returns the report on all of them."""
     require_matplotlib()
-    made = {path.stem: path for path in (out / "runs").glob("*.json")}
-    missing = [settings for settings in runs if _key(settings) not in made]
-    _train(missing, out, workers)
-    results = [json.loads((out / "runs" / f"{_key(settings)}.json").read_text()) for settings in runs]
+    _train([settings for settings in runs if not _path(settings, out).exists()], out, workers)
+    results = [json.loads(_path(settings, out).read_text()) for settings in runs]
     return report(results, out, command)
 
 
@@ -79,7 +77,7 @@ def _train(runs: Sequence[RarestWord], out: Path, workers: int | None) -> None:
     with progress("training", total, "updates") as bar, _watch(made, bar):
         for settings, result in zip(runs, in_order(_run, runs, workers, _set_up, made), strict=True):
             about = {**asdict(result), "settings": settings.model_dump(), "made_by": _made_by()}
-            write_text(out / "runs" / f"{_key(settings)}.json", json.dumps(about))
+            write_text(_path(settings, out), json.dumps(about))
 
 
 @contextmanager
@@ -123,9 +121,10 @@ def _run(settings: RarestWord) -> Run:
     return run(settings, count)
 
 
-def _key(settings: RarestWord) -> str:
+def _path(settings: RarestWord, out: Path) -> Path:
+    """Where the result of a run is kept: named by all that decides it."""
     text = json.dumps([settings.model_dump(), __version__], sort_keys=True)
-    return sha256(text.encode()).hexdigest()[:16]
+    return out / "runs" / f"{sha256(text.encode()).hexdigest()[:16]}.json"
 
 
 def _made_by() -> dict[str, str]:
