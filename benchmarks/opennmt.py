@@ -1,0 +1,300 @@
+"""The peer: OpenNMT-py 2.3.0 with its copy mechanism, in a venv of its own, trained and used on text of ours.
+
+    python benchmarks/opennmt.py SOURCE TARGET --embedding 128 --hidden 384 --vocabulary 5000 --batch 64 --updates 60
+
+benchmarks/training.py and benchmarks/generation.py set it beside ours. 2.3.0 is the last release whose copying works;
+it runs as installed, on the torch that we use, and sees the tokens that our model sees.
+
+How its model differs from ours (widths E, S, A = 2 × encoder; its D is `rnn_size`):
+
+              ours (dl4mt)                                its own
+encoder       GRU, E → A / 2, in both directions          GRU, E → D / 2, in both directions
+decoder       s' = GRU(y, s), s = GRU(c, s')              s = GRU([y ; r], s), r the last readout ("input feed")
+attention     v · tanh(W h + U s'), of width A            the same, of width D; W h is computed anew at every step
+readout       r = tanh(W s + W y + W c), of width E       r = W [c ; s], of width D
+shortlist     E → V                                       D → V
+copying       an MLP of two layers chooses; log space     one unit chooses; probabilities of equal words are added up
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import sys
+import time
+import venv
+from collections import Counter
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from subprocess import PIPE, STDOUT, run
+from typing import NamedTuple
+
+from pointing.blocks import tokenizer
+from pointing.config import Config, checked
+from pointing.corpus import Corpus
+from pointing.preparation import prepare
+
+OTHERS = "configargparse tensorboard flask waitress pyonmttok pyyaml sacrebleu six tqdm requests sentencepiece numpy"
+PEER = ["--no-deps", "OpenNMT-py==2.3.0", "torchtext==0.5.0"]  # what they ask for themselves is too old for us
+INSTALLATION = [["torch==2.13.0"], PEER, [*OTHERS.split(), "setuptools<80"]]
+SPECIALS = ["<unk>", "<blank>", "<s>", "</s>"]  # of its target vocabulary; the source has the first two
+POOL = 100  # batches whose examples are sorted by length together, as in pointing.corpus
+
+THREADS = "import torch; print('threads', torch.get_num_threads(), flush=True)\n"
+TRAIN = THREADS + "from onmt.bin.train import main; main()"
+TRANSLATE = f"""{THREADS}import io, time
+from onmt import opts
+from onmt.translate.translator import build_translator
+from onmt.utils.parse import ArgumentParser
+parser = ArgumentParser()
+opts.translate_opts(parser)
+opt = parser.parse_args()
+ArgumentParser.validate_translate_opts(opt)
+lines = open(opt.src, encoding="utf-8").read().splitlines()
+translator = build_translator(opt, report_score=False, out_file=io.StringIO())
+translator.translate(lines[: opt.batch_size], batch_size=opt.batch_size)  # warm-up
+start = time.perf_counter()
+_, best = translator.translate(lines, batch_size=opt.batch_size)
+print("seconds", time.perf_counter() - start)
+open(opt.output, "w", encoding="utf-8").writelines(one[0] + "\\n" for one in best)
+"""
+
+
+class Training(NamedTuple):
+    tokens_per_second: float  # of the target, the end of sentence counted, padding not; after the warm-up
+    seconds_per_update: float
+    reports: list[float]  # target tokens a second of each counted report: how steady it was
+    parameters: int
+    model: Path
+
+
+class Translation(NamedTuple):
+    seconds: float  # from lines to lines: without start-up, loading and warm-up
+    lines: list[str]
+    mean_length: float
+
+
+def environment(folder: Path) -> Path:
+    """The peer's Python, in a venv under this folder that is made once; pip looks where the machine tells it to."""
+    python, stamp = folder / "venv" / "bin" / "python", folder / "installed.json"
+    if not stamp.exists() or json.loads(stamp.read_text()) != INSTALLATION:
+        stamp.unlink(missing_ok=True)
+        venv.create(folder / "venv", clear=True, symlinks=True, with_pip=True)
+        for packages in INSTALLATION:
+            run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+        stamp.write_text(json.dumps(INSTALLATION))
+    return python
+
+
+def write_text(corpus_folder: Path, out_folder: Path, split: str = "train", seed: int | None = 1) -> tuple[Path, Path]:
+    """A prepared split as text, words as our model sees them, a space between; shuffled unless seed is None."""
+    corpus = Corpus(corpus_folder)
+    config = checked(Config, corpus.about["settings"])
+    if config.pointers.policy == "entities":
+        raise SystemExit("entities become placeholders here, which are no words to the peer")
+    examples, tokenizers = corpus.split(split), [tokenizer(config.text, one) for one in config.data.languages]
+    order = list(range(len(examples)))  # the peer reads in order, and sorts within what it has read
+    rows = order if seed is None else random.Random(seed).sample(order, len(order))
+    out_folder.mkdir(parents=True, exist_ok=True)
+    paths = out_folder / f"{split}.source", out_folder / f"{split}.target"
+    for path, side, tool in zip(paths, ("source", "target"), tokenizers, strict=True):
+        words = [tool.words(str(text)) for group in examples.groups for text in group.column(f"{side}_text")]
+        lengths = examples.source_lengths if side == "source" else examples.target_lengths - 1  # the end of sentence
+        if [len(some) for some in words] != lengths.tolist():
+            raise SystemExit(f"{corpus_folder}: its tokens are not those of this version; prepare it again")
+        path.write_text("".join(" ".join(words[row]) + "\n" for row in rows), encoding="utf-8", newline="\n")
+    return paths
+
+
+def train(
+    python: Path,
+    folder: Path,
+    source: Path,
+    target: Path,
+    *,
+    embedding: int,
+    hidden: int,
+    vocabulary: int,
+    batch: int,
+    updates: int,
+    threads: int,
+    copy: bool = True,
+    dropout: float = 0.0,
+    optimizer: str = "adam",
+    learning_rate: float = 1e-3,
+    report_every: int = 10,
+    warm_up: int = 2,
+) -> Training:
+    """Trains on tokenised text, one sentence a line; the first `warm_up` reports are not counted.
+
+    `vocabulary` is the size of both vocabularies with their specials. What is sorted together is read and numbered in
+    one go, so with up to POOL updates all of that falls into the first report: in the peer's favour.
+    """
+    if warm_up < 1 or updates < (warm_up + 1) * report_every:
+        raise SystemExit(f"{updates} updates have no report left to count after {warm_up}, one every {report_every}")
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "data": {"train": {"path_src": str(source), "path_tgt": str(target)}},
+        **{"src_vocab": str(folder / "source.words"), "tgt_vocab": str(folder / "target.words")},
+        **{"src_vocab_size": vocabulary, "tgt_vocab_size": vocabulary},  # else 50,000 at most
+        **{"encoder_type": "brnn", "decoder_type": "rnn", "rnn_type": "GRU", "enc_layers": 1, "dec_layers": 1},
+        **{"word_vec_size": embedding, "rnn_size": hidden, "global_attention": "mlp", "input_feed": 1},
+        **{"copy_attn": copy, "reuse_copy_attn": copy, "dropout": [dropout]},
+        **{"batch_type": "sents", "batch_size": batch, "bucket_size": POOL * batch, "world_size": 1, "seed": 1},
+        **{"optim": optimizer, "learning_rate": learning_rate, "max_grad_norm": 1},
+        **{"train_steps": updates, "report_every": report_every, "save_checkpoint_steps": updates},
+        "save_model": str(folder / "model"),
+    }
+    _write_vocabulary(source, folder / "source.words", vocabulary, specials=2)
+    _write_vocabulary(target, folder / "target.words", vocabulary, specials=4)
+    (folder / "train.yaml").write_text(json.dumps(settings, indent=1))  # JSON is YAML
+    log = _run(python, TRAIN, ["-config", str(folder / "train.yaml")], threads)
+    (folder / "train.log").write_text(log)
+    for side in ("src", "tgt"):
+        if (size := int(_found(rf"\* {side} vocab size = (\d+)", log))) != vocabulary:
+            raise SystemExit(f"its vocabulary ({side}) has {size:,} entries, not {vocabulary:,}: the text has no more")
+    steps = re.findall(r"^\[(\S+ \S+) INFO\] Step +\d+/ *\d+; .* \d+/ *(\d+) tok/s", log, re.MULTILINE)
+    times = [datetime.strptime(at, "%Y-%m-%d %H:%M:%S,%f").timestamp() for at, _ in steps][warm_up - 1 :]
+    rates, seconds = [float(rate) for _, rate in steps[warm_up:]], times[-1] - times[0]
+    words = [rate * (after - before) for rate, (before, after) in zip(rates, pairwise(times), strict=True)]
+    return Training(
+        tokens_per_second=sum(words) / seconds,
+        seconds_per_update=seconds / (len(rates) * report_every),
+        reports=rates,
+        parameters=int(_found(r"number of parameters: (\d+)", log)),
+        model=folder / f"model_step_{updates}.pt",
+    )
+
+
+def translate(
+    python: Path,
+    model: Path,
+    source: Path,
+    output: Path,
+    *,
+    beam: int,
+    batch: int,
+    threads: int,
+    max_length: int,
+    min_length: int = 0,
+) -> Translation:
+    """Beam search over tokenised lines. With min_length = max_length every output takes just so many steps."""
+    numbers = f"-gpu -1 -beam_size {beam} -batch_size {batch} -max_length {max_length} -min_length {min_length}"
+    arguments = ["-model", str(model), "-src", str(source), "-output", str(output), *numbers.split()]
+    seconds = float(_found(r"^seconds (\S+)", _run(python, TRANSLATE, arguments, threads)))
+    lines = output.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return Translation(seconds, lines, sum(len(line.split()) for line in lines) / len(lines))
+
+
+def multiplications(
+    *, embedding: int, hidden: int, vocabulary: int, J: int, T: int, copy: bool = True, as_run: bool = False
+) -> dict[str, int]:
+    """Multiply-adds of its forward pass by part: one pair of J source and T target words (beam × steps in a search).
+
+    `as_run` counts the attention's W h at every step, as it is run; one time is what the model needs.
+    """
+    E, D, V = embedding, hidden, vocabulary
+    return {
+        "encoder": J * 2 * 3 * (D // 2) * (E + D // 2),
+        "decoder": T * 3 * D * (E + D + D),
+        "attention": (T if as_run else 1) * J * D * D + T * D * D + 2 * T * J * D,
+        "readout": T * 2 * D * D,
+        "shortlist": T * D * V,
+        "copying": T * (D + J * J) if copy else 0,  # its sums over equal words are a product with a 0/1 matrix
+    }
+
+
+def our_multiplications(
+    *, embedding: int, encoder: int, hidden: int, vocabulary: int, J: int, T: int, copy: bool = True
+) -> dict[str, int]:
+    """The same of our own model; `encoder` is one direction's width."""
+    E, H, S, A, V = embedding, encoder, hidden, 2 * encoder, vocabulary
+    return {
+        "encoder": J * 2 * 3 * H * (E + H),
+        "decoder": A * S + T * 3 * S * (E + S + A + S),
+        "attention": J * A * A + T * S * A + 2 * T * J * A,
+        "readout": T * E * (S + E + A),
+        "shortlist": T * E * V,
+        "copying": T * ((A + S) * S + S * S + S) if copy else 0,
+    }
+
+
+def equal_hidden(work: int, **sizes: int) -> int:
+    """The width at which the peer needs as many multiplications as `work`; `sizes` as above, without hidden."""
+    return min(range(2, 8192, 2), key=lambda D: abs(sum(multiplications(hidden=D, **sizes).values()) - work))
+
+
+def _write_vocabulary(text: Path, path: Path, size: int, specials: int) -> None:
+    """The most frequent words, ties by the alphabet as in our own vocabulary, a word and its count a line."""
+    counts = Counter(text.read_text(encoding="utf-8").split())
+    known = sorted((-count, word) for word, count in counts.items() if word not in SPECIALS)
+    path.write_text("".join(f"{word} {-count}\n" for count, word in known[: size - specials]), encoding="utf-8")
+
+
+def _run(python: Path, program: str, arguments: list[str], threads: int) -> str:
+    """What a program prints that runs in the peer's venv."""
+    settings = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    settings["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"  # its checkpoints hold more than tensors
+    command = [str(python), "-W", "ignore", "-c", program, *arguments]
+    start, before = time.perf_counter(), _seconds_of_others()
+    done = run(command, env=os.environ | settings, stdout=PIPE, stderr=STDOUT, encoding="utf-8")
+    if done.returncode:
+        raise SystemExit(f"the peer failed:\n{done.stdout[-3000:]}")
+    if (used := int(_found(r"^threads (\d+)", done.stdout))) != threads:
+        raise SystemExit(f"the peer uses {used} threads, not {threads}")
+    others = (_seconds_of_others() - before) / (time.perf_counter() - start)
+    if others > 0.1:  # threads that wait for one another may then become ten times as slow
+        print(f"other processes took {others:.1f} cores meanwhile: measure again", file=sys.stderr)
+    return done.stdout
+
+
+def _seconds_of_others() -> float:
+    """Processor time of all that runs on this machine but us and our ended children."""
+    user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
+
+
+def _found(pattern: str, text: str) -> str:
+    if (match := re.search(pattern, text, re.MULTILINE)) is None:
+        raise SystemExit(f"{pattern!r} is not in the peer's log:\n{text[-3000:]}")
+    return match[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("source", type=Path, help="raw text, a sentence a line")
+    parser.add_argument("target", type=Path)
+    numbers = {"embedding": 128, "hidden": 384, "vocabulary": 5000, "batch": 64, "updates": 60}
+    numbers |= {"threads": os.cpu_count() or 1, "beam": 5, "sentences": 100, "steps": 20}  # the last three: generation
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--folder", type=Path, default=Path("opennmt"), help="for its venv, text and model")
+    args = parser.parse_args()
+    python = environment(args.folder)
+    files = {"source": str(args.source), "target": str(args.target)}
+    corpus, _ = prepare(checked(Config, {"data": {"train": files, "dev": files}}), args.folder / "corpus")
+    source, target = write_text(corpus.folder, args.folder / "text")
+    some = args.folder / "text" / "some.source"
+    some.write_text("".join(f"{line}\n" for line in source.read_text("utf-8").splitlines()[: args.sentences]), "utf-8")
+    sizes = {"embedding": args.embedding, "hidden": args.hidden, "vocabulary": args.vocabulary}
+    common = {"batch": args.batch, "threads": args.threads}
+    trained = train(python, args.folder / "model", source, target, **sizes, **common, updates=args.updates)
+    search = {"beam": args.beam, "max_length": args.steps, "min_length": args.steps}
+    made = translate(python, trained.model, some, args.folder / "output", **common, **search)
+    J, T = (round(float(getattr(corpus.split("train"), f"{side}_lengths").mean())) for side in files)
+    work, as_run = (multiplications(**sizes, J=J, T=T, as_run=how) for how in (False, True))
+    rows = {"training, target tokens/s": trained.tokens_per_second}
+    rows[f"generation, words/s (beam {args.beam}, {args.steps} each)"] = args.sentences * args.steps / made.seconds
+    rows |= {f"multiply-adds a target word: {part}": count / T for part, count in work.items()}
+    rows |= {"all of them": sum(work.values()) / T, "all, as it is run": sum(as_run.values()) / T}
+    print(f"OpenNMT-py, {trained.parameters:,} parameters, {args.threads} threads, batch {args.batch}, J {J}, T {T}")
+    for name, value in rows.items():
+        print(f"{name:<45}{value:>12,.0f}")
+
+
+if __name__ == "__main__":
+    main()
