@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from pointing import __version__
-from pointing.errors import Failure, Misuse
+from pointing.errors import Failure, Misuse, Stopped
 
 app = typer.Typer(
     help="Sequence-to-sequence models that copy the words they do not know.",
@@ -74,6 +74,31 @@ def prepare(
     for row in islice(corpus.split("train").rows_with_pointers(len(corpus.target)), show):
         print(preparation.show(corpus, row))
     print(f"{folder}: {'prepared' if made else 'was prepared already, nothing has changed'}")
+
+
+@app.command()
+def train(
+    config: Annotated[Path, typer.Argument(help="The experiment's YAML file.")],
+    changes: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run (default: runs/ + the file's name).")] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Folder of the prepared corpus (default: corpora/ + the file's name).")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print how it ended as JSON.")] = False,
+) -> None:
+    """Train a model; prepares the corpus first, if that is not done.
+
+    On several processes or machines: torchrun --nproc-per-node N -m pointing train CONFIG. Ctrl-C keeps a checkpoint.
+    """
+    from pointing import training
+    from pointing.config import read_config
+
+    folder = out or Path("runs") / config.stem
+    settings = read_config(config, changes or ())
+    summary = training.train(settings, corpus or Path("corpora") / config.stem, folder, resume)
+    if summary is not None:
+        print(json.dumps(summary) if json_output else training.sentence(summary))
 
 
 @app.command()
@@ -197,7 +222,7 @@ def main() -> None:
         app()
     except Failure as failure:
         print(f"pointing: {failure}", file=sys.stderr)
-        sys.exit(2 if isinstance(failure, Misuse) else 1)
+        sys.exit(2 if isinstance(failure, Misuse) else 130 if isinstance(failure, Stopped) else 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing to say at exit
         sys.exit(1)

@@ -126,14 +126,41 @@ class SwitchSettings(Settings):
 class Model(Settings):
     embedding: Positive = 256
     hidden: Positive = 512  # of the decoder, and of the encoder in each direction
+    encoder: Positive | None = None  # the encoder's own hidden size in each direction
     output: Literal["softmax", "pointer-softmax", "pointer-network"] = "pointer-softmax"
     switch: SwitchSettings = SwitchSettings()
+    feed: Literal["word", "source"] = "word"
+    """What is fed back after a copied word that the target vocabulary does not have. word: the unknown word's
+    embedding. source: the copied word's own in the source, projected."""
+    encoder_layers: Positive = 1
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of embeddings and readout
+    tied: bool = False  # the target embeddings are the shortlist's weights
 
 
 class Training(Settings):
+    optimizer: Literal["adadelta", "adam", "adamw"] = "adadelta"
+    learning_rate: Annotated[float, Field(gt=0)] | None = None  # adadelta: 1.0; adam and adamw: 0.001
+    warmup: Annotated[int, Field(ge=0)] = 0  # updates over which the learning rate rises to its height
+    decay: Literal["none", "linear", "inverse-sqrt"] = "none"  # linear: to 0 at the last update
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0  # of adamw
+    clip: Annotated[float, Field(gt=0)] | None = 1.0  # the gradient's norm
+    loss: Literal["joint", "marginal"] = "joint"
+    """joint: the choice between shortlist and pointer is observed, the paper's objective. marginal: summed out, as in
+    pointer-generator networks."""
     batch: Positive = 32
     batch_by: Literal["sentences", "tokens"] = "sentences"  # tokens: of the longer side, padding counted
-    large_vocabulary: Positive | None = None  # candidate words of a batch (the paper: 2,000)
+    accumulate: Positive = 1  # batches whose gradients make one update
+    large_vocabulary: Positive | None = None  # candidate words of an update (the paper: 2,000)
+    updates: Positive | None = None  # stop after so many; null: only when patience runs out
+    epochs: Positive | None = None  # or after so many times through the training data
+    validate_every: Positive = 5_000  # updates
+    patience: Positive | None = 10  # validations without a new best; null: never stop for it
+    select: Literal["nll", "bleu", "rouge"] = "nll"  # of the dev part: which checkpoint is the best
+    samples: Annotated[int, Field(ge=0)] = 4  # dev outputs shown at every validation
+    checkpoint_minutes: Annotated[float, Field(gt=0)] = 10.0
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"  # the latter two are for GPUs
+    device: str = "auto"
+    threads: Positive | None = None  # of the CPU; null: torch's own choice
     seed: Annotated[int, Field(ge=0)] = 1
 
 
@@ -145,6 +172,7 @@ class Config(Settings):
     vocabulary: VocabularySize = VocabularySize()
     pointers: Pointers = Pointers()
     embeddings: Vectors = Vectors()
+    model: Model = Model()
     training: Training = Training()
 
     @model_validator(mode="after")

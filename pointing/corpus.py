@@ -17,6 +17,7 @@ from pointing.errors import Misuse
 from pointing.vocabulary import EOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 Ints = npt.NDArray[np.int32]
@@ -43,12 +44,21 @@ class Batch(NamedTuple):
     """Tensors of B examples; padding is 0 and False."""
 
     rows: Longs  # which examples these are
-    x: Tensor  # (B, J) source ids
+    x: Tensor  # (B, J) source ids; each source ends with EOS, as in dl4mt
     x_mask: Tensor  # (B, J)
-    x_words: Tensor  # (B, J) what copying each position writes: target id, or V + first position
+    x_words: Tensor  # (B, J) what copying each position writes: target id, or V + first position; EOS at the end
     target: Tensor  # (B, T) the choices to be learned
     y: Tensor  # (B, T) the words themselves, named as in x_words: target id, V + first position, or UNK
     mask: Tensor  # (B, T)
+
+    def part(self, rank: int, world: int) -> Batch:
+        """One process's examples of a batch. Where there are none left for it: one, with every step masked."""
+        mine = slice(rank, None, world) if rank < len(self.rows) else slice(0, 1)
+        part = Batch(self.rows[mine], *(tensor[mine] for tensor in self[1:]))
+        return part if rank < len(self.rows) else part._replace(mask=part.mask & False)
+
+    def to(self, device: torch.device) -> Batch:
+        return Batch(self.rows, *(tensor.to(device, non_blocking=True) for tensor in self[1:]))
 
 
 class Split:
@@ -83,22 +93,25 @@ class Split:
     def batch(self, rows: Longs) -> Batch:
         import torch
 
-        x, lengths = self._padded("source", rows)
+        x, lengths = self._padded("source", rows, 1)
         target, target_lengths = self._padded("target", rows)
         arrays = (
             x,
-            np.arange(x.shape[1]) < lengths[:, None],
-            self._padded("source_words", rows)[0],
+            np.arange(x.shape[1]) <= lengths[:, None],
+            self._padded("source_words", rows, 1)[0],
             target,
             self._padded("target_words", rows)[0],
             np.arange(target.shape[1]) < target_lengths[:, None],
         )
         return Batch(rows, *(torch.from_numpy(array) for array in arrays))
 
-    def _padded(self, column: str, rows: Longs) -> tuple[Longs, Ints]:
-        """A column's values at some rows, (B, longest), and their lengths (B,); one copy for each group touched."""
+    def _padded(self, column: str, rows: Longs, more: int = 0) -> tuple[Longs, Ints]:
+        """A column's values at some rows, (B, longest + more), and their lengths (B,); the rest is 0, which is EOS.
+
+        One copy for each group touched.
+        """
         lengths = (self.source_lengths if column.startswith("source") else self.target_lengths)[rows]
-        width = np.arange(lengths.max(initial=0))
+        width = np.arange(lengths.max(initial=0) + more)
         padded = np.zeros((len(rows), len(width)), np.int64)
         groups = np.searchsorted(self.first_row, rows, side="right") - 1
         for group in np.unique(groups):
@@ -147,6 +160,11 @@ class Corpus:
     def dictionary(self) -> Dictionary | None:
         path = self.folder / "dictionary.tsv"
         return Dictionary.load(path) if path.exists() else None
+
+    @cached_property
+    def translations(self) -> Translations | None:
+        words = self.dictionary
+        return None if words is None else Translations.between(self.source, self.target, words)
 
     def split(self, name: str) -> Split:
         return Split(self.folder / f"{name}.arrow")
@@ -214,10 +232,7 @@ def padding_share(source: Ints, target: Ints, batches: list[Longs]) -> float:
 
 
 class Batches:
-    """A split's batches without end, epoch after epoch; `epoch` and `done` say where it is, and where to go on.
-
-    With several processes each gets its rows of every batch: together they see what one process would.
-    """
+    """A split's batches without end, epoch after epoch; `epoch` and `done` say where it is, and where to go on."""
 
     def __init__(
         self,
@@ -228,22 +243,19 @@ class Batches:
         seed: int = 1,
         epoch: int = 0,
         done: int = 0,
-        rank: int = 0,
-        world: int = 1,
     ) -> None:
         self.split, self.size, self.by, self.seed = split, batch, by, seed
         self.epoch, self.done = epoch, done
-        self.rank, self.world = rank, world
 
     def __iter__(self) -> Iterator[Batch]:
         while True:
             lengths = self.split.source_lengths, self.split.target_lengths
             batches = plan(*lengths, self.size, self.by, self.seed, self.epoch)
-            while self.done < len(batches):
-                rows = batches[self.done][self.rank :: self.world]
-                self.done += 1
-                yield self.split.batch(rows)
-            self.epoch, self.done = self.epoch + 1, 0
+            for number in range(self.done, len(batches)):
+                self.done = number + 1
+                if self.done == len(batches):
+                    self.epoch, self.done = self.epoch + 1, 0
+                yield self.split.batch(batches[number])
 
 
 class Translations(NamedTuple):

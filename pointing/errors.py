@@ -17,6 +17,10 @@ class Misuse(Failure):
         super().__init__(where + message)
 
 
+class Stopped(Failure):
+    """Ended by a signal, in good order: exit code 130, one line that says how to go on."""
+
+
 def missing_extra(package: str, extra: str) -> Misuse:
     """The error for a feature whose optional dependency is not installed."""
     return Misuse(f"this needs {package}, which is not installed: pip install 'pointing[{extra}]'")

@@ -19,13 +19,13 @@ class Progress(Protocol):
 
 
 @contextmanager
-def progress(title: str, total: int | None, unit: str) -> Iterator[Progress]:
-    """with progress("counting words", 200_000, "pairs") as bar: bar.advance(1000)"""
+def progress(title: str, total: int | None, unit: str, done: int = 0) -> Iterator[Progress]:
+    """with progress("counting words", 200_000, "pairs") as bar: bar.advance(1000); `done` was done before."""
     if sys.stderr.isatty():
-        with _bar(title, total, unit) as bar:
+        with _bar(title, total, unit, done) as bar:
             yield bar
     else:
-        lines = _Lines(title, total, unit)
+        lines = _Lines(title, total, unit, done)
         yield lines
         lines.close()
 
@@ -39,14 +39,14 @@ def track(items: Iterable[Item], title: str, total: int | None, unit: str) -> It
 
 
 @contextmanager
-def _bar(title: str, total: int | None, unit: str) -> Iterator[Progress]:
+def _bar(title: str, total: int | None, unit: str, done: int) -> Iterator[Progress]:
     from rich import progress as rich_progress
     from rich.console import Console
     from rich.text import Text
 
     class Rate(rich_progress.ProgressColumn):
         def render(self, task: rich_progress.Task) -> Text:
-            return Text(f"{task.speed or 0:,.0f} {unit}/s", style="cyan")
+            return Text(f"{_rounded(task.speed or 0)} {unit}/s", style="cyan")
 
     columns = [
         rich_progress.TextColumn("{task.description}"),
@@ -59,7 +59,7 @@ def _bar(title: str, total: int | None, unit: str) -> Iterator[Progress]:
         rich_progress.TextColumn("{task.fields[note]}"),
     ]
     with rich_progress.Progress(*columns, console=Console(stderr=True)) as display:
-        task = display.add_task(title, total=total, note="")
+        task = display.add_task(title, total=total, completed=done, note="")
 
         class Bar:
             def advance(self, steps: int = 1) -> None:
@@ -74,9 +74,9 @@ def _bar(title: str, total: int | None, unit: str) -> Iterator[Progress]:
 class _Lines:
     """The same for a log file: a line every ten seconds, and one at the end if there was any."""
 
-    def __init__(self, title: str, total: int | None, unit: str) -> None:
+    def __init__(self, title: str, total: int | None, unit: str, done: int = 0) -> None:
         self.title, self.total, self.unit = title, total, unit
-        self.done, self.text = 0, ""
+        self.before, self.done, self.text = done, done, ""
         self.start = self.last = time.monotonic()
 
     def advance(self, steps: int = 1) -> None:
@@ -94,9 +94,13 @@ class _Lines:
 
     def _print(self) -> None:
         elapsed = time.monotonic() - self.start
-        rate = self.done / elapsed
+        rate = (self.done - self.before) / elapsed
         of = "" if self.total is None else f" of {self.total:,}"
-        left = f", {max(0, self.total - self.done) / rate:.0f} s left" if self.total is not None and self.done else ""
+        left = f", {max(0, self.total - self.done) / rate:.0f} s left" if self.total is not None and rate else ""
         note = f", {self.text}" if self.text else ""
-        line = f"{self.title}: {self.done:,}{of} {self.unit}, {rate:,.0f} {self.unit}/s{left}{note}"
+        line = f"{self.title}: {self.done:,}{of} {self.unit}, {_rounded(rate)} {self.unit}/s{left}{note}"
         print(line, file=sys.stderr, flush=True)
+
+
+def _rounded(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"

@@ -40,10 +40,10 @@ def test_a_batch_is_its_examples_padded(split):
     split, sources, targets = split
     rows = np.array([7, 0, 19, 7])
     batch = split.batch(rows)
-    assert batch.x.shape == (4, max(len(sources[r]) for r in rows))
+    assert batch.x.shape == (4, max(len(sources[r]) for r in rows) + 1)
     for n, row in enumerate(rows):
-        assert batch.x[n][batch.x_mask[n]].tolist() == sources[row]
-        assert batch.x_words[n][batch.x_mask[n]].tolist() == [V + j for j in range(len(sources[row]))]
+        assert batch.x[n][batch.x_mask[n]].tolist() == [*sources[row], EOS]
+        assert batch.x_words[n][batch.x_mask[n]].tolist() == [*(V + j for j in range(len(sources[row]))), EOS]
         assert batch.target[n][batch.mask[n]].tolist() == [*targets[row], EOS]
         assert batch.y[n][batch.mask[n]].tolist() == [min(w, V - 1) for w in targets[row]] + [EOS]
         assert not batch.x[n][~batch.x_mask[n]].any()
@@ -103,15 +103,20 @@ def test_the_order_can_be_taken_up_again_at_any_batch(split):
         assert [next(resumed).rows.tolist() for _ in range(17 - stop)] == rows[stop:]
 
 
-def test_several_processes_together_see_what_one_would(split):
+def test_the_parts_of_several_processes_are_the_batch(split):
     split, *_ = split
-    one = iter(Batches(split, 6, "sentences"))
-    parts = [iter(Batches(split, 6, "sentences", rank=rank, world=2)) for rank in range(2)]
-    for _ in range(8):
-        rows = next(one).rows.tolist()
-        first, second = (next(part).rows.tolist() for part in parts)
-        assert sorted(first + second) == sorted(rows)
-        assert abs(len(first) - len(second)) <= 1
+    whole = split.batch(np.arange(5))
+    parts = [whole.part(rank, 3) for rank in range(3)]
+    assert sorted(row for part in parts for row in part.rows.tolist()) == [0, 1, 2, 3, 4]
+    assert sum(int(part.mask.sum()) for part in parts) == int(whole.mask.sum())
+    assert all(part.x.shape[1] == whole.x.shape[1] for part in parts)
+
+
+def test_a_process_without_an_example_gets_one_that_counts_for_nothing(split):
+    split, *_ = split
+    part = split.batch(np.array([3])).part(1, 2)
+    assert part.x_mask.any()
+    assert not part.mask.any()
 
 
 def batch(x, x_words, y):

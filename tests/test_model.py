@@ -3,15 +3,16 @@ import torch
 from torch.nn import functional as F
 
 from pointing.config import Model
-from pointing.model import Seq2Seq, _gru
+from pointing.model import Seq2Seq
 from pointing.pointer_softmax import Switch
+from pointing.vocabulary import UNK
 
 V, X, B, J, T, E, S = 11, 9, 3, 5, 4, 6, 7
 
 
-def make(output="pointer-softmax", seed=0):
+def make(output="pointer-softmax", seed=0, **settings):
     torch.manual_seed(seed)
-    model = Seq2Seq(Model(embedding=E, hidden=S, output=output), X, V).double().eval()
+    model = Seq2Seq(Model(embedding=E, hidden=S, output=output, **settings), X, V).double().eval()
     for parameter in model.parameters():  # the paper's first weights are so small that little could go wrong visibly
         torch.nn.init.normal_(parameter, 0, 0.5)
     return model
@@ -35,18 +36,84 @@ def test_shapes():
     assert (log_l[1, :, 2:] == -torch.inf).all()
 
 
-def test_stepwise_equals_teacher_forced():
-    model = make()
+@pytest.mark.parametrize("feed", ["word", "source"])
+def test_stepwise_equals_teacher_forced(feed):
+    model = make(feed=feed)
     x, x_mask, y, *_ = inputs()
+    y[0, 1], y[2, 0] = V + 3, V + 1  # two copied words that the target vocabulary does not have
     readout, evidence, log_l = model(x, x_mask, y)
-    source, s = model.decoder.read(model.encoder(x, x_mask), x_mask)
-    y_prev = torch.zeros(B, E).double()
+    source, s = model.read(x, x_mask)
+    s, y_prev = s.unsqueeze(1), torch.zeros(B, 1, E).double()
     for t in range(T):
-        s, c, log_l_t = model.decoder.step(model.decoder.gates(y_prev), s, source)
-        torch.testing.assert_close(log_l_t, log_l[:, t])
-        torch.testing.assert_close(torch.cat([c, s], -1), evidence[:, t])
-        torch.testing.assert_close(model.readout(s, y_prev, c), readout[:, t])
-        y_prev = model.embedding(y[:, t])
+        s, readout_t, evidence_t, log_l_t = model.step(y_prev, s, source)
+        torch.testing.assert_close(log_l_t, log_l[:, t : t + 1])
+        torch.testing.assert_close(evidence_t, evidence[:, t : t + 1])
+        torch.testing.assert_close(readout_t, readout[:, t : t + 1])
+        y_prev = model.feed(y[:, t : t + 1], source)
+
+
+def test_hypotheses_of_one_source_step_as_if_each_had_its_own():
+    model, K = make(), 3
+    x, x_mask, *_ = inputs()
+    source, _ = model.read(x, x_mask)
+    s, y_prev = torch.randn(B, K, S).double(), torch.randn(B, K, E).double()
+    together = model.step(y_prev, s, source)
+    for k in range(K):
+        alone = model.step(y_prev[:, k : k + 1], s[:, k : k + 1], source)
+        for some, one in zip(together, alone, strict=True):
+            torch.testing.assert_close(some[:, k : k + 1], one)
+
+
+def test_our_loop_over_the_source_is_pytorchs():
+    torch.manual_seed(3)
+    model = Seq2Seq(Model(embedding=E, hidden=S, encoder_layers=2), X, V).double()
+    x, x_mask, *_ = inputs()
+    embedded = torch.randn(J, B, E).double()
+    ours, theirs = (run(embedded, x_mask.sum(1)) for run in (model.encoder._by_hand, model.encoder._by_library))
+    real = x_mask.t()
+    torch.testing.assert_close(ours[real], theirs[real])
+
+
+def test_what_is_fed_back_after_a_copy():
+    x, x_mask, *_ = inputs()
+    y = torch.tensor([[4, V + 2], [V, 3], [V + 1, 0]])
+    for feed in ("word", "source"):
+        model = make(feed=feed)
+        source, _ = model.read(x, x_mask)
+        fed = model.feed(y, source)
+        torch.testing.assert_close(fed[0, 0], model.embedding.weight[4])
+        if feed == "word":
+            torch.testing.assert_close(fed[0, 1], model.embedding.weight[UNK])
+        else:
+            torch.testing.assert_close(fed[0, 1], model.copied(model.encoder.embedding.weight[x[0, 2]]))
+
+
+def test_sparse_gradients_are_the_dense_ones():
+    x, x_mask, y, target, mask = inputs()
+    gradients = {}
+    for sparse in (False, True):
+        torch.manual_seed(0)
+        model = Seq2Seq(Model(embedding=E, hidden=S, dropout=0.0), X, V, sparse).double().eval()
+        (-model.output.log_likelihood(*model(x, x_mask, y), target, mask).sum()).backward()
+        gradients[sparse] = model.encoder.embedding.weight.grad, model.embedding.weight.grad
+    for dense, few in zip(gradients[False], gradients[True], strict=True):
+        assert few.is_sparse
+        torch.testing.assert_close(few.to_dense(), dense)
+
+
+def test_tied_embeddings_are_one_parameter():
+    model = Seq2Seq(Model(embedding=E, hidden=S, tied=True), X, V)
+    assert model.output.shortlist.weight is model.embedding.weight
+    assert "output.shortlist.weight" not in dict(model.named_parameters())
+
+
+def test_dropout_is_there_in_training_and_not_after():
+    torch.manual_seed(0)
+    model = Seq2Seq(Model(embedding=E, hidden=S, dropout=0.5), X, V)
+    x, x_mask, y, *_ = inputs()
+    assert not torch.equal(model(x, x_mask, y)[0], model(x, x_mask, y)[0])
+    model.eval()
+    assert torch.equal(model(x, x_mask, y)[0], model(x, x_mask, y)[0])
 
 
 def test_a_batch_equals_its_sentences_one_by_one():
@@ -58,12 +125,6 @@ def test_a_batch_equals_its_sentences_one_by_one():
         alone = model(x[n : n + 1, :j], x_mask[n : n + 1, :j], y[n : n + 1, :t])
         log_p = model.output.log_likelihood(*alone, target[n : n + 1, :t])
         torch.testing.assert_close(together[n, :t], log_p[0])
-
-
-def test_the_decoders_gru_is_pytorchs():
-    model = make()
-    s, y = torch.randn(B, S).double(), torch.randn(B, E).double()
-    torch.testing.assert_close(_gru(model.decoder.gates(y), s, model.decoder.first), model.decoder.first(y, s))
 
 
 def test_only_the_output_layer_differs_between_the_three_models():

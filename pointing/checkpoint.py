@@ -1,0 +1,120 @@
+"""A run's folder: the settings, the vocabularies, the best weights, and all that is needed to go on training.
+
+Weights and training state are safetensors files, each written whole or not at all. No pickle is read or written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from pointing.config import Config, checked
+from pointing.corpus import Corpus
+from pointing.dictionary import Dictionary
+from pointing.errors import Misuse
+from pointing.files import whole_file, write_text
+from pointing.model import Seq2Seq
+from pointing.vocabulary import Vocabulary
+
+FORMAT = "pointing-1"  # raised when older files cannot be read any more
+MODEL, STATE, METRICS = "model.safetensors", "training.safetensors", "metrics.jsonl"
+
+
+class Run(NamedTuple):
+    """A trained model and what it needs to read and write words."""
+
+    config: Config
+    source: Vocabulary
+    target: Vocabulary
+    dictionary: Dictionary | None
+    model: Seq2Seq
+    about: dict[str, Any]  # of its weights: the update, the dev scores
+
+
+def load(folder: str | Path) -> Run:
+    """The run's best model so far, ready to generate."""
+    folder = Path(folder)
+    config = settings(folder)
+    tensors, about = read(folder / MODEL)
+    source, target = (
+        Vocabulary.load(folder / f"{side}.vocabulary", about["placeholders"]) for side in ("source", "target")
+    )
+    dictionary = folder / "dictionary.tsv"
+    model = Seq2Seq(config.model, len(source), len(target))
+    put(tensors, dict(model.named_parameters()), folder / MODEL)
+    words = Dictionary.load(dictionary) if dictionary.exists() else None
+    return Run(config, source, target, words, model.eval(), about)
+
+
+def settings(folder: Path) -> Config:
+    """The settings that a run was made with."""
+    path = folder / "config.yaml"
+    if not path.exists():
+        raise Misuse("not a run: there is no config.yaml in it; `pointing train` makes runs", folder)
+    try:
+        values = yaml.safe_load(path.read_bytes())
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Misuse(f"cannot be read: {error}", path) from None
+    return checked(Config, values if isinstance(values, dict) else {}, path)
+
+
+def start(folder: Path, config: Config, corpus: Corpus) -> None:
+    """A new run's folder: settings, vocabularies, dictionary; what an older run left in it is removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in (MODEL, STATE, METRICS):
+        (folder / old).unlink(missing_ok=True)
+    shutil.rmtree(folder / "tensorboard", ignore_errors=True)
+    for name in ("source.vocabulary", "target.vocabulary", "dictionary.tsv"):
+        (folder / name).unlink(missing_ok=True)
+        if (corpus.folder / name).exists():
+            with whole_file(folder / name) as part:
+                shutil.copyfile(corpus.folder / name, part)
+    plain = config.model_dump(mode="json", exclude_none=True)
+    write_text(folder / "config.yaml", yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+
+
+def write(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+    """A safetensors file with `about` in its header, on the disk before it takes the old one's place."""
+    with whole_file(path) as part:
+        try:
+            plain = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
+            save_file(plain, part, {"format": "pt", "pointing": FORMAT, "about": json.dumps(about)})
+        except SafetensorError as error:
+            raise OSError(None, str(error)) from None
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and what the header says about them; a file that is cut, or not ours, is refused."""
+    if not path.exists():
+        raise Misuse("there is no such checkpoint; has the run reached its first one?", path)
+    try:
+        with safe_open(path, "pt") as file:
+            header = file.metadata() or {}
+            if header.get("pointing") != FORMAT:
+                known = header.get("pointing", "none of ours")
+                raise Misuse(f"this file is {known}; this version of pointing reads {FORMAT}", path)
+            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(header["about"])  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise Misuse(f"not a whole checkpoint ({error}); it was cut off, or is another program's", path) from None
+
+
+def put(tensors: dict[str, Tensor], places: dict[str, Tensor], path: Path) -> None:
+    """Copies tensors where they belong; what is missing, too much or of another shape is refused."""
+    if tensors.keys() != places.keys():
+        odd = ", ".join(sorted(tensors.keys() ^ places.keys())[:3])
+        raise Misuse(f"these weights are of another model: {odd} only on one side", path)
+    for name, place in places.items():
+        if place.shape != tensors[name].shape:
+            shapes = f"{tuple(tensors[name].shape)} in the file, {tuple(place.shape)} in the model"
+            raise Misuse(f"these weights are of another model: {name} is {shapes}", path)
+        place.data.copy_(tensors[name])

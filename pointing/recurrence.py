@@ -1,0 +1,226 @@
+"""The loops over time, with their gradients by hand: only what must wait for the step before it is inside them.
+
+Autograd would add every step's part to the weights' gradients as it comes, a (3S, S) matrix read and written T times.
+Here the steps' gradients are kept, and each weight's gradient is one matrix product after the loop; the activations of
+the attention, the largest tensor by far, are computed twice instead of kept. Weights that the loop multiplies by are
+laid out once for it. All tensors are time-major: T steps, D directions, B examples; widths S state, A annotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+IN_CACHE = 2**17  # numbers of the attention's (B, J, A) tensor worked on at a time
+
+
+def gru(gates: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """GRUs side by side: every state (T, D, B, S), from gates = W x + b (T, D, B, 3S) and the first state s (D, B, S).
+
+    s_t = u s_{t-1} + (1 - u) s̃_t; the reset gate multiplies U s_{t-1} + b, after the product, as dl4mt and torch have
+    it. `weight` is U (D, 3S, S), `bias` (D, 3S): reset, update, new.
+    """
+    with torch.autocast(gates.device.type, enabled=False):  # rounding would add up over the steps
+        states: Tensor = _GRU.apply(*_exact(gates, s, weight, bias))  # type: ignore[no-untyped-call]
+    return states
+
+
+class Weights(NamedTuple):
+    """What the conditional GRU multiplies by: first GRU, attention, second GRU."""
+
+    first: Tensor  # (3S, S)
+    first_bias: Tensor  # (3S,)
+    query: Tensor  # (A, S)
+    score: Tensor  # (1, A)
+    context: Tensor  # (3S, A)
+    context_bias: Tensor  # (3S,)
+    second: Tensor  # (3S, S)
+    second_bias: Tensor  # (3S,)
+
+
+def conditional_gru(
+    gates: Tensor, s: Tensor, keys: Tensor, h: Tensor, x_mask: Tensor, weights: Weights
+) -> tuple[Tensor, Tensor, Tensor]:
+    """s'_t = GRU(y_{t-1}, s_{t-1}), e_tj = v · tanh(key_j + Q s'_t), c_t = Σ_j softmax(e_t)_j h_j, s_t = GRU(c_t, s'_t)
+
+    from gates = W y + b (T, B, 3S), s_0 (B, S), keys and h (B, J, A), x_mask (B, J): s (T, B, S), c (T, B, A) and
+    e (T, B, J), which is -inf where the mask is False.
+    """
+    with torch.autocast(gates.device.type, enabled=False):
+        s, c, e = _ConditionalGRU.apply(*_exact(gates, s, keys, h), x_mask, *_exact(*weights))  # type: ignore[no-untyped-call]
+    return s, c, e
+
+
+def step(gates: Tensor, recurrent: Tensor, s: Tensor) -> Tensor:
+    """One step of a GRU alone, from gates = W x + b, recurrent = U s + b (…, 3S) and s (…, S)."""
+    S = s.shape[-1]
+    reset, update = torch.sigmoid(gates[..., : 2 * S] + recurrent[..., : 2 * S]).chunk(2, -1)
+    return torch.lerp(torch.tanh(torch.addcmul(gates[..., 2 * S :], reset, recurrent[..., 2 * S :])), s, update)
+
+
+class _GRU(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gates: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        T, D, B, S = *gates.shape[:3], s.shape[-1]
+        states, kept = gates.new_empty(T + 1, D, B, S), gates.new_empty(T, D, B, 4 * S)
+        states[0] = s
+        cell = _Cell(kept)
+        across, shift = _to_cell(weight, 1).mT.contiguous(), _to_cell(bias, 1).unsqueeze(1)
+        for t, gates_t in enumerate(gates.unbind(0)):
+            torch.baddbmm(shift, states[t], across, out=cell.recurrent[t])
+            cell.forward(t, gates_t, states[t], out=states[t + 1])
+        ctx.save_for_backward(states, kept, weight)
+        return states[1:]
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+        states, kept, weight = ctx.saved_tensors
+        gradients = torch.empty_like(kept)
+        cell, grad_cell = _Cell(kept), _Cell(gradients)
+        across = _to_cell(weight, 1)
+        grad_s = torch.zeros_like(states[0])
+        for t in reversed(range(len(kept))):
+            grad_s += grad[t]
+            direct = cell.backward(t, grad_s, states[t], grad_cell)
+            grad_s = direct.baddbmm_(grad_cell.recurrent[t], across)
+        S = states.shape[-1]
+        grad_recurrent = gradients[..., : 3 * S].transpose(0, 1).flatten(1, 2)  # (D, T B, 3S)
+        grad_weight = torch.bmm(grad_recurrent.mT, states[:-1].transpose(0, 1).flatten(1, 2))
+        return gradients[..., S:], grad_s, _from_cell(grad_weight, 1), _from_cell(grad_recurrent.sum(1), 1)
+
+
+class _ConditionalGRU(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gates: Tensor, s: Tensor, keys: Tensor, h: Tensor, x_mask: Tensor, *weights: Tensor) -> Any:
+        w = Weights(*weights)
+        (T, B, _), S, (_, J, A) = gates.shape, s.shape[-1], h.shape
+        new = gates.new_empty
+        states, middles, c, query, e = new(T + 1, B, S), new(T, B, S), new(T, B, A), new(T, B, A), new(T, B, J)
+        first_kept, second_kept, context = new(T, B, 4 * S), new(T, B, 4 * S), new(B, 3 * S)
+        first, second = _Cell(first_kept), _Cell(second_kept)
+        states[0] = s
+        first_across, second_across = _to_cell(w.first).t().contiguous(), _to_cell(w.second).t().contiguous()
+        first_bias, second_bias = _to_cell(w.first_bias), _to_cell(w.second_bias)
+        query_across, context_across = w.query.t().contiguous(), w.context.t().contiguous()
+        closed = torch.zeros_like(e[0]).masked_fill_(~x_mask, -torch.inf)
+        for t, gates_t in enumerate(gates.unbind(0)):
+            torch.addmm(first_bias, states[t], first_across, out=first.recurrent[t])
+            first.forward(t, gates_t, states[t], out=middles[t])
+            torch.mm(middles[t], query_across, out=query[t])
+            for some, hidden in _hidden(keys, query[t]):
+                torch.addmv(closed[some].view(-1), hidden.view(-1, A), w.score.view(-1), out=e[t, some].view(-1))
+            torch.bmm(e[t].softmax(-1).unsqueeze(1), h, out=c[t].unsqueeze(1))
+            torch.addmm(w.context_bias, c[t], context_across, out=context)
+            torch.addmm(second_bias, middles[t], second_across, out=second.recurrent[t])
+            second.forward(t, context, middles[t], out=states[t + 1])
+        ctx.save_for_backward(states, middles, c, query, e, first_kept, second_kept, keys, h, *weights)
+        return states[1:], c, e
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad_states: Tensor, grad_context: Tensor, grad_e: Tensor) -> tuple[Tensor | None, ...]:
+        states, middles, c, query, e, first_kept, second_kept, keys, h, *weights = ctx.saved_tensors
+        w = Weights(*weights)
+        S, A = states.shape[-1], h.shape[-1]
+        first_grads, second_grads = torch.empty_like(first_kept), torch.empty_like(second_kept)
+        first, first_grad = _Cell(first_kept), _Cell(first_grads)
+        second, second_grad = _Cell(second_kept), _Cell(second_grads)
+        first_across, second_across = _to_cell(w.first), _to_cell(w.second)
+        location, score = e.softmax(-1), w.score.view(-1)  # (T, B, J), (A,)
+        grad_c, grad_query = torch.empty_like(c), torch.empty_like(query)
+        grad_e = grad_e.masked_fill(e == -torch.inf, 0)
+        squares, grad_score = torch.zeros_like(h), torch.zeros_like(score)
+        grad_s = torch.zeros_like(states[0])
+        for t in reversed(range(len(e))):
+            grad_s += grad_states[t]
+            grad_middle = second.backward(t, grad_s, middles[t], second_grad)
+            grad_middle.addmm_(second_grad.recurrent[t], second_across)
+            torch.addmm(grad_context[t], second_grad.gates[t], w.context, out=grad_c[t])
+            grad_location = torch.bmm(h, grad_c[t].unsqueeze(2)).squeeze(2)
+            grad_e[t] += torch._softmax_backward_data(grad_location, location[t], -1, e.dtype)
+            for some, hidden in _hidden(keys, query[t]):
+                grad_score.addmv_(hidden.view(-1, A).t(), grad_e[t, some].view(-1))
+                hidden.mul_(hidden)  # tanh' is 1 - tanh²; what the 1 contributes is added below, for all j or t at once
+                torch.bmm(grad_e[t, some].unsqueeze(1), hidden, out=grad_query[t, some].unsqueeze(1))
+                squares[some].addcmul_(grad_e[t, some].unsqueeze(2), hidden)
+            torch.sub(grad_e[t].sum(1, keepdim=True), grad_query[t], out=grad_query[t]).mul_(score)
+            grad_middle.addmm_(grad_query[t], w.query)
+            grad_s = first.backward(t, grad_middle, states[t], first_grad)
+            grad_s.addmm_(first_grad.recurrent[t], first_across)
+        grad_keys = squares.neg_().add_(grad_e.sum(0).unsqueeze(2)).mul_(score)
+        grad_h = torch.bmm(location.permute(1, 2, 0), grad_c.transpose(0, 1))
+        grad_first, grad_first_bias = _affine(first_grads[..., : 3 * S], states[:-1])
+        grad_second, grad_second_bias = _affine(second_grads[..., : 3 * S], middles)
+        return (
+            *(first_grads[..., S:], grad_s, grad_keys, grad_h, None),
+            *(_from_cell(grad_first), _from_cell(grad_first_bias)),
+            *(_affine(grad_query, middles)[0], grad_score.unsqueeze(0)),
+            *_affine(second_grads[..., S:], c),
+            *(_from_cell(grad_second), _from_cell(grad_second_bias)),
+        )
+
+
+class _Cell:
+    """A GRU's steps and what their gradients need, side by side in one tensor (T, …, 4S): U s + b of the new state,
+    reset, update, new. So what the product U s gives (the first three) and what the gates get (the last three) are
+    slices of it, of the activations and of their gradients alike, and nothing is copied."""
+
+    def __init__(self, kept: Tensor) -> None:
+        S = self.S = kept.shape[-1] // 4
+        self.inner, self.reset, self.update, self.new = (part.unbind(0) for part in kept.split(S, -1))
+        self.recurrent, self.gates = kept[..., : 3 * S].unbind(0), kept[..., S:].unbind(0)
+        self.reset_update = kept[..., S : 3 * S].unbind(0)
+
+    def forward(self, t: int, gates: Tensor, s: Tensor, out: Tensor) -> None:
+        """s_t, once U s + b is in `recurrent[t]`."""
+        self.reset_update[t].add_(gates[..., : 2 * self.S]).sigmoid_()
+        torch.addcmul(gates[..., 2 * self.S :], self.reset[t], self.inner[t], out=self.new[t]).tanh_()
+        torch.lerp(self.new[t], s, self.update[t], out=out)
+
+    def backward(self, t: int, grad: Tensor, s: Tensor, into: _Cell) -> Tensor:
+        """From the gradient of s_t: those of the gates and of U s + b; returned, s_{t-1}'s direct part."""
+        direct = grad * self.update[t]
+        _tanh_backward(grad - direct, self.new[t], grad_input=into.new[t])
+        _sigmoid_backward((s - self.new[t]).mul_(grad), self.update[t], grad_input=into.update[t])
+        _sigmoid_backward(into.new[t] * self.inner[t], self.reset[t], grad_input=into.reset[t])
+        torch.mul(into.new[t], self.reset[t], out=into.inner[t])
+        return direct
+
+
+_tanh_backward = torch.ops.aten.tanh_backward.grad_input
+_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+
+
+def _to_cell(weight: Tensor, dim: int = 0) -> Tensor:
+    """U or its bias from torch's order (reset, update, new) to the cell's (new, reset, update)."""
+    turned: Tensor = weight.roll(weight.shape[dim] // 3, dim)
+    return turned
+
+
+def _from_cell(weight: Tensor, dim: int = 0) -> Tensor:
+    turned: Tensor = weight.roll(-(weight.shape[dim] // 3), dim)
+    return turned
+
+
+def _hidden(keys: Tensor, query: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """tanh(keys + query) (B, J, A), some examples at a time, in a buffer that stays in the cache."""
+    at_a_time = max(1, IN_CACHE // keys[0].numel())
+    buffer = torch.empty_like(keys[:at_a_time])
+    for start in range(0, len(keys), at_a_time):
+        some = slice(start, min(start + at_a_time, len(keys)))
+        yield some, torch.add(keys[some], query[some].unsqueeze(1), out=buffer[: some.stop - start]).tanh_()
+
+
+def _affine(grad: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of W and b, over all steps at once, where grad is that of W x + b."""
+    grad = grad.flatten(0, 1)
+    return torch.mm(grad.t(), x.flatten(0, 1)), grad.sum(0)
+
+
+def _exact(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Float32 at least, whatever autocast made of them."""
+    return tuple(x.float() if x.dtype in (torch.bfloat16, torch.float16) else x for x in tensors)
