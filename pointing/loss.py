@@ -8,7 +8,7 @@ from torch import Tensor
 from pointing.config import Config
 from pointing.corpus import Batch
 from pointing.model import Seq2Seq
-from pointing.pointer_softmax import AlwaysPoint, NeverPoint
+from pointing.pointer_softmax import AlwaysPoint, NeverPoint, Switch
 from pointing.vocabulary import UNK
 
 Predicted = tuple[Tensor, Tensor, Tensor]  # what Seq2Seq gives: readout, evidence, log l
@@ -19,9 +19,10 @@ def log_likelihood(
 ) -> Tensor:
     """log p of what is to be learned at every step (B, T), 0 at padded steps.
 
-    `training.loss: joint` is the paper's objective, log p(y, z | x) with z observed (§4); `marginal` sums z out.
+    `training.loss: joint` is the paper's objective, log p(y, z | x) with z observed (§4); `marginal` sums z out, where
+    there is a switch.
     """
-    if config.training.loss == "marginal":
+    if config.training.loss == "marginal" and isinstance(model.output.switch, Switch):
         return model.output.log_marginal(*predicted, batch.x_words, batch.y, batch.mask, candidates)
     target, mask = choices(model, batch, predicted[2], config.pointers.unreachable == "attention")
     return model.output.log_likelihood(*predicted, target, mask, candidates)
