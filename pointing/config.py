@@ -163,6 +163,12 @@ class Training(Settings):
     threads: Positive | None = None  # of the CPU; null: torch's own choice
     seed: Annotated[int, Field(ge=0)] = 1
 
+    @model_validator(mode="after")
+    def _a_line_ends_somewhere(self) -> Training:
+        if self.decay == "linear" and self.updates is None:
+            raise ValueError("decay linear ends at the last update: set training.updates")
+        return self
+
 
 class Config(Settings):
     """One experiment, as its YAML file has it."""

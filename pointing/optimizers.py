@@ -88,7 +88,8 @@ class Optimizer:
             if p.grad is None:
                 continue
             if p.grad.is_sparse:
-                rows, grad = p.grad.indices()[0], p.grad.values()
+                whole_grad = p.grad.coalesce()
+                rows, grad = whole_grad.indices()[0], whole_grad.values()
                 some, some_slots = p[rows], [slot[rows] for slot in slots]
                 self.rule.update(some, grad, some_slots, rate, update)
                 for whole, part in zip([p, *slots], [some, *some_slots], strict=True):
