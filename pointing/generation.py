@@ -1,0 +1,155 @@
+"""Lines in, outputs out: in order, one for each, in windows, so that a pipe without end needs no more memory.
+
+raw lines → what the model reads → search, batch by batch → words with their origin
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from pointing.blocks import tokenizer
+from pointing.config import Config
+from pointing.corpus import Batch, Translations, candidates
+from pointing.dictionary import Dictionary
+from pointing.entities import Tagged
+from pointing.lines import Line, Reader
+from pointing.model import Seq2Seq
+from pointing.output import Output, Writer
+from pointing.search import Search, search
+from pointing.vocabulary import Vocabulary
+
+WINDOW = 2048  # lines that are sorted by length together
+TOKENS = 4096  # source tokens of a batch, padding counted
+SCORES = 1 << 24  # numbers that the shortlist may have at one step: sources × hypotheses × words
+
+
+class Generator:
+    """A trained model with all that it takes to use it on raw lines."""
+
+    def __init__(
+        self,
+        config: Config,
+        source: Vocabulary,
+        target: Vocabulary,
+        dictionary: Dictionary | None,
+        model: Seq2Seq,
+    ) -> None:
+        self.target, self.model = target, model
+        self.read = Reader(config, source, target, dictionary)
+        self.tokenizer = tokenizer(config.text, config.data.languages[1])
+        self.translations = None if dictionary is None else Translations.between(source, target, dictionary)
+
+    def generate(
+        self,
+        lines: Iterable[str | bytes],
+        settings: Search | None = None,
+        *,
+        attention: bool = False,
+        tags: Iterable[Tagged] | None = None,
+    ) -> list[Output]:
+        """An output for each line; with `attention` its words know where the model looked."""
+        return list(self.stream(lines, settings, attention=attention, tags=tags))
+
+    def stream(
+        self,
+        lines: Iterable[str | bytes],
+        settings: Search | None = None,
+        *,
+        attention: bool = False,
+        tags: Iterable[Tagged] | None = None,
+        window: int = WINDOW,
+    ) -> Iterator[Output]:
+        """The same one by one, in the lines' order, while they come in."""
+        for first, some, tagged in _windows(lines, tags, window):
+            yield from self.run(self.read(some, tagged), settings, attention=attention, first=first)
+
+    def stream_on_all(
+        self,
+        lines: Iterable[str | bytes],
+        settings: Search | None = None,
+        *,
+        attention: bool = False,
+        tags: Iterable[Tagged] | None = None,
+        window: int = WINDOW,
+    ) -> Iterator[Output]:
+        """`stream` by all processes of torchrun: the first reads the lines, shares them out, and gets all outputs."""
+        rank, world = dist.get_rank(), dist.get_world_size()
+        windows = _windows(lines, tags, window) if rank == 0 else iter(())
+        while True:
+            shares: list[Any] = list(islice(windows, world))
+            shares += [(0, [], None) if shares else None] * (world - len(shares))
+            share: list[Any] = [None]
+            dist.scatter_object_list(share, shares if rank == 0 else None)
+            if share[0] is None:
+                return
+            first, some, tagged = share[0]
+            gathered: list[Any] | None = [None] * world if rank == 0 else None
+            dist.gather_object(self.run(self.read(some, tagged), settings, attention=attention, first=first), gathered)
+            yield from chain.from_iterable(gathered or [])
+
+    def run(
+        self, lines: Sequence[Line], settings: Search | None = None, *, attention: bool = False, first: int = 1
+    ) -> list[Output]:
+        """Outputs of lines that have been read, numbered from `first`; those of like length are worked on together."""
+        settings = settings or Search()
+        writer = Writer(self.target, self.tokenizer, settings.unk_replace)
+        outputs = [writer.write([], line, first + row) for row, line in enumerate(lines)]
+        for rows in self._batches(lines, settings):
+            batch = as_batch([lines[row] for row in rows])
+            found = search(
+                self.model,
+                batch,
+                settings,
+                candidates=self._candidates(batch, settings),
+                placeholders=self.target.placeholders,
+                locations=attention,
+            )
+            for row, hypotheses in zip(rows, found, strict=True):
+                outputs[row] = writer.write(hypotheses, lines[row], first + row)
+        return outputs
+
+    def _batches(self, lines: Sequence[Line], settings: Search) -> Iterator[list[int]]:
+        """Rows of like length, so many that a step fits into memory; empty lines are in none."""
+        lengths = np.array([len(line.ids) for line in lines])
+        order = np.argsort(lengths, kind="stable")
+        order = order[lengths[order] > 0]
+        most = max(1, SCORES // (settings.beam * (settings.large_vocabulary or len(self.target))))
+        while len(order):
+            padded = (lengths[order[:most]] + 1) * np.arange(1, len(order[:most]) + 1)
+            taken = max(1, int(np.searchsorted(padded, TOKENS, side="right")))
+            yield order[:taken].tolist()
+            order = order[taken:]
+
+    def _candidates(self, batch: Batch, settings: Search) -> Tensor | None:
+        size = settings.large_vocabulary
+        return None if size is None else candidates(batch, size, len(self.target), self.translations, training=False)
+
+
+def as_batch(lines: Sequence[Line]) -> Batch:
+    """Lines as tensors, without a target."""
+    lengths = np.array([len(line.ids) for line in lines])
+    x_mask = np.arange(lengths.max() + 1) <= lengths[:, None]  # each source ends with EOS
+    x, x_words = np.zeros((2, *x_mask.shape), np.int64)
+    real = np.arange(x_mask.shape[1]) < lengths[:, None]
+    x[real] = np.concatenate([line.ids for line in lines])
+    x_words[real] = np.concatenate([line.names for line in lines])
+    nothing = np.zeros((len(lines), 0), np.int64)
+    arrays = (x, x_mask, x_words, nothing, nothing, nothing > 0)
+    return Batch(np.arange(len(lines)), *(torch.from_numpy(array) for array in arrays))
+
+
+def _windows(
+    lines: Iterable[str | bytes], tags: Iterable[Tagged] | None, window: int
+) -> Iterator[tuple[int, list[str | bytes], list[Tagged] | None]]:
+    """So many lines at a time, with the number of the first and their tags if there are any."""
+    first, coming, tagged = 1, iter(lines), None if tags is None else iter(tags)
+    while some := list(islice(coming, window)):
+        yield first, some, None if tagged is None else list(islice(tagged, window))
+        first += len(some)

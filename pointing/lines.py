@@ -1,0 +1,145 @@
+"""A raw line at test → what the model reads, by the same steps as `prepare`, and what each of its words would write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pointing import entities
+from pointing.blocks import tokenizer
+from pointing.config import Config
+from pointing.corpus import Split
+from pointing.dictionary import Dictionary
+from pointing.files import without_end
+from pointing.pointers import Side, names
+from pointing.text import Tokens
+from pointing.tokens import TokenArrays, from_tokens, number, tokenize_lines
+from pointing.vocabulary import Vocabulary
+
+Ints = npt.NDArray[np.int32]
+LONGEST = 200  # tokens of a line that are read at least, however short those of the training were
+
+
+class Line(NamedTuple):
+    """A source line of J tokens."""
+
+    text: str  # raw
+    starts: Ints  # (J,) the characters where each token begins
+    ends: Ints
+    ids: Ints  # (J,) in the source vocabulary
+    names: Ints  # (J,) what copying each one writes: target id, or V + first position of the same word
+    translated: Sequence[str | None]  # (J,) what the dictionary makes of each one when it is copied, if anything
+    warning: str | None = None
+
+    def raw(self, position: int) -> str:
+        """A word as it was written."""
+        return self.text[self.starts[position] : self.ends[position]]
+
+
+class Reader:
+    """Reads lines as a configuration says; with the dictionary policy `senses` translates what is copied."""
+
+    def __init__(self, config: Config, source: Vocabulary, target: Vocabulary, dictionary: Dictionary | None) -> None:
+        self.source, self.target = source, target
+        self.tokenizer = tokenizer(config.text, config.data.languages[0])
+        self.longest = max(LONGEST, config.text.max_tokens)
+        self.entities = config.pointers.policy == "entities"
+        self.tagger = None if config.pointers.tagger is None else entities.SpacyTagger(config.pointers.tagger)
+        self.senses: Senses | None = None
+        if config.pointers.policy == "dictionary" and dictionary is not None:
+            self.senses = Senses(dictionary, target)
+
+    def __call__(self, lines: Sequence[str | bytes], tags: Sequence[entities.Tagged] | None = None) -> list[Line]:
+        """What is too long is cut, what is not UTF-8 comes in as �: with a warning. `tags` are for entities."""
+        texts, warnings = zip(*map(_decoded, lines), strict=True) if lines else ((), ())
+        if self.entities and (tags is not None or self.tagger is not None):
+            tagged = [None] * len(texts) if tags is None else tags
+            arrays = from_tokens([self._anonymous(*one) for one in zip(texts, tagged, warnings, strict=True)])
+        else:
+            arrays = tokenize_lines(self.tokenizer, texts)
+        for row in np.flatnonzero(arrays.counts > self.longest).tolist():
+            warnings[row].append(f"{arrays.counts[row]:,} tokens, cut after {self.longest}")
+        return self._lines(texts, _cut(arrays, self.longest), warnings)
+
+    def prepared(self, split: Split, rows: Iterable[int]) -> list[Line]:
+        """Examples of a prepared corpus, their entities as they were tagged there."""
+        examples = [split[int(row)] for row in rows]
+        if self.senses is not None:
+            return self([example["source_text"] for example in examples])
+        lines = []
+        for example in examples:
+            starts, ends, ids, copies = (
+                np.array(example[column], np.int32) for column in ("starts", "ends", "source", "source_words")
+            )
+            lines.append(Line(example["source_text"], starts, ends, ids, copies, [None] * len(ids)))
+        return lines
+
+    def _lines(self, texts: Sequence[str], arrays: TokenArrays, warnings: Sequence[list[str]]) -> list[Line]:
+        translated = [None if self.senses is None else self.senses[word] for word in arrays.words]
+        written, which = number([other or word for word, other in zip(arrays.words, translated, strict=True)])
+        offsets = np.append(0, np.cumsum(arrays.counts)).astype(np.int32)
+        ids = self.source.ids(arrays.words)[arrays.ids]
+        copies = which[arrays.ids]
+        copies = names(Side(copies, offsets), self.target.ids(written)[copies], len(self.target))
+        lines = []
+        for row, text in enumerate(texts):
+            at = slice(offsets[row], offsets[row + 1])
+            others = [translated[word] for word in arrays.ids[at].tolist()]
+            warning = "; ".join(warnings[row]) or None
+            lines.append(Line(text, arrays.starts[at], arrays.ends[at], ids[at], copies[at], others, warning))
+        return lines
+
+    def _anonymous(self, text: str, tagged: entities.Tagged | None, warnings: list[str]) -> Tokens:
+        """A line's tokens with its entities as placeholders."""
+        tokens = self.tokenizer(text)
+        places = None if tagged is None else entities.locate(text, tagged.words)
+        if tagged is not None and places is not None:
+            tokens, tags = Tokens([self.tokenizer.normalise(word) for word in tagged.words], *places), tagged.tags
+        elif self.tagger is not None:
+            tags = self.tagger(text, tokens)
+        else:
+            warnings.append("its tags are those of another text")
+            return tokens
+        words, _ = entities.anonymize(tokens.words, tags, [], [], self.source.placeholders)
+        return tokens._replace(words=words)
+
+
+def _decoded(line: str | bytes) -> tuple[str, list[str]]:
+    """A line as text, and what there is to be warned of."""
+    if isinstance(line, str):
+        return line, []
+    line = without_end(line)
+    try:
+        return line.decode("utf-8"), []
+    except UnicodeDecodeError as error:
+        return line.decode("utf-8", "replace"), [f"not UTF-8 (byte {error.start + 1} of the line)"]
+
+
+def _cut(arrays: TokenArrays, longest: int) -> TokenArrays:
+    """Each line's first tokens."""
+    within = np.arange(len(arrays.ids)) - np.repeat(np.cumsum(arrays.counts) - arrays.counts, arrays.counts)
+    keep, counts = within < longest, np.minimum(arrays.counts, longest)
+    return TokenArrays(arrays.words, arrays.ids[keep], arrays.starts[keep], arrays.ends[keep], counts)
+
+
+class Senses(dict[str, str | None]):
+    """What a copied word becomes in the target language; None if it stays as it is.
+
+    Training points only at words outside the shortlist (pointers.choose), so a sense from there comes first; then the
+    likelier one, then the more frequent.
+    """
+
+    def __init__(self, dictionary: Dictionary, target: Vocabulary) -> None:
+        super().__init__()
+        found: dict[str, list[tuple[bool, float, int, str]]] = {}
+        for word, other, weight in dictionary.pairs():
+            found.setdefault(word, []).append((other in target, -weight, target[other], other))
+        for word, senses in found.items():
+            best = min(senses, key=lambda sense: sense[:3])[3]  # of equals the first
+            self[word] = None if best == word else best
+
+    def __missing__(self, word: str) -> None:
+        return None
