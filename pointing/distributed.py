@@ -57,16 +57,18 @@ class Processes(NamedTuple):
     def _sum_sparse(self, grad: Tensor) -> Tensor:
         counts = torch.zeros(self.world, dtype=torch.long, device=grad.device)
         counts[self.rank] = grad.indices().shape[1]
-        most = int(self.sum(counts).max())
+        each = self.sum(counts).tolist()
         rows, values = grad.indices()[0], grad.values()
-        missing = most - len(rows)
+        missing = max(each) - len(rows)  # all must send as much
         rows = torch.cat([rows, rows.new_zeros(missing)])
         values = torch.cat([values, values.new_zeros(missing, *values.shape[1:])])
         all_rows, all_values = ([torch.empty_like(some) for _ in range(self.world)] for some in (rows, values))
         dist.all_gather(all_rows, rows)
         dist.all_gather(all_values, values)
-        together = torch.cat(all_rows).unsqueeze(0), torch.cat(all_values)
-        return torch.sparse_coo_tensor(*together, grad.shape, check_invariants=False).coalesce()
+        rows, values = (
+            torch.cat([some[:count] for some, count in zip(sent, each, strict=True)]) for sent in (all_rows, all_values)
+        )
+        return torch.sparse_coo_tensor(rows.unsqueeze(0), values, grad.shape, check_invariants=False).coalesce()
 
 
 @contextmanager
