@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -141,24 +142,25 @@ def show(output: Output) -> Text:
     at = 0
     for position, (start, end) in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True)):
         style = STYLES[used.get(position, "shortlist")]
-        shown.append(_visible(line.text[at:start]), "dim").append(_visible(line.text[start:end]), style or "dim")
+        shown.append(visible(line.text[at:start]), "dim").append(visible(line.text[start:end]), style or "dim")
         if position in used:
             shown.append(_index(position), style)
         at = end
-    shown.append(_visible(line.text[at:]), "dim").append("\n→")
+    shown.append(visible(line.text[at:]), "dim").append("\n→")
     for token in output.tokens:
-        shown.append(" ").append(_visible(token.text), STYLES[token.origin])
+        shown.append(" ").append(visible(token.text), STYLES[token.origin])
         if token.source is not None:
             shown.append(_index(token.source), STYLES[token.origin])
     return shown
 
 
+_CONTROL = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
 STYLES = {"shortlist": "", "copied": "bold green", "translated": "bold magenta"}
 
 
-def _visible(text: str) -> str:
-    """Without what a terminal would take for a command."""
-    return "".join(letter if letter.isprintable() or letter == "\t" else "�" for letter in text)
+def visible(text: str) -> str:
+    """Without what a terminal would take for a command, or a page for an error."""
+    return _CONTROL.sub("�", text)
 
 
 def _index(number: int) -> str:

@@ -1,0 +1,156 @@
+"""From choices to words with their origin, and how they are shown."""
+
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pointing.html import page
+from pointing.lines import Line
+from pointing.output import Output, Token, Writer, show, visible
+from pointing.search import Hypothesis
+from pointing.text import Tokenizer
+from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
+
+TARGET = Vocabulary(["wins", "record", "world", "."], [4, 3, 2, 1], placeholders=2)
+V = len(TARGET)
+TEXT = "China 's  TANG Gonghong wins"
+
+
+def line(translated=(None,) * 5, text=TEXT):
+    tokens = Tokenizer("whitespace")(text)
+    spans = np.array(tokens.starts, np.int32), np.array(tokens.ends, np.int32)
+    ids = np.array([1, FIRST, 1, 1, 7], np.int32)[: len(tokens.words)]
+    return Line(text, *spans, ids, np.array([V, FIRST, V + 2, V + 3, V - 4], np.int32), list(translated))
+
+
+def hypothesis(*choices, score=-1.5, location=None):
+    T = len(choices) + 1
+    log_p = np.log(np.linspace(0.9, 0.5, T)).astype(np.float32)
+    d = np.linspace(0.1, 0.7, T).astype(np.float32)
+    return Hypothesis(np.array([*choices, EOS]), log_p, d, location, score)
+
+
+def writer(**more):
+    return Writer(TARGET, Tokenizer("regex"), **more)
+
+
+def test_words_and_their_origin():
+    # the shortlist's `wins`, position 3, the dictionary's word for position 2, the entity of id 1, the full stop
+    output = writer().write([hypothesis(4, V + 3, V + 2, FIRST, 7)], line((None, None, "tang", None, None)), 7)
+    assert output.text == "wins Gonghong tang's."
+    assert output.tokenized == "wins Gonghong tang 's ."
+    assert [token.origin for token in output.tokens] == ["shortlist", "copied", "translated", "copied", "shortlist"]
+    assert [token.source for token in output.tokens] == [None, 3, 2, 1, None]
+    assert [token.span for token in output.tokens] == [None, (15, 23), (10, 14), (6, 8), None]
+
+
+def test_json_is_the_contracts():
+    output = writer().write([hypothesis(V + 3)], line(), 3)
+    assert json.loads(json.dumps(output.json())) == {
+        "line": 3,
+        "text": "Gonghong",
+        "score": -1.5,
+        "tokens": [
+            {
+                "text": "Gonghong",
+                "origin": "copied",
+                "source": 3,
+                "span": [15, 23],
+                "probability": 0.9,
+                "shortlist": 0.1,
+            }
+        ],
+    }
+
+
+def test_alternatives_never_repeat_a_text():
+    found = [hypothesis(4, score=-1), hypothesis(V + 4, score=-2), hypothesis(5, score=-3), hypothesis(score=-4)]
+    output = writer().write(found, line(), 1)
+    assert [one.text for one in (output, *output.alternatives)] == ["wins", "record", ""]
+    assert [one["score"] for one in output.json()["alternatives"]] == [-3, -4]
+
+
+def test_no_hypothesis_is_an_empty_output():
+    output = writer().write([], line(text=""), 2)
+    assert (output.text, output.score, output.tokens, output.line) == ("", 0.0, [], 2)
+
+
+def test_an_unknown_word_is_replaced_only_when_asked_for():
+    location = np.array([[0.1, 0.0, 0.2, 0.3, 0.1, 0.3], [0, 0, 0, 0, 0, 1]], np.float32)  # the last is the end
+    found = [hypothesis(UNK, location=location)]
+    assert writer().write(found, line(), 1).text == "<unk>"
+    (token,) = writer(unk_replace=True).write(found, line(), 1).tokens
+    assert (token.text, token.origin, token.source) == ("Gonghong", "copied", 3)
+
+
+def test_an_entity_that_the_model_made_up_is_unknown():
+    assert writer().write([hypothesis(FIRST + 1)], line(), 1).text == "<unk>"
+
+
+def test_what_is_shown_says_where_each_word_came_from():
+    shown = show(writer().write([hypothesis(4, V + 3, 6)], line(), 1))
+    assert shown.plain == "China 's  TANG Gonghong₃ wins\n→ wins Gonghong₃ world"
+    assert {"bold green"} == {str(span.style) for span in shown.spans if span.style not in ("dim", "")}
+    assert "\x1b" not in show(writer().write([hypothesis(4)], line(text="a \x1b[31m[red]b\x9b"), 1)).plain
+
+
+class Reader(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.text, self.open = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(html):
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def test_the_page_links_copied_words_and_needs_nothing_else():
+    location = np.array([[0.005, 0.0, 0.2, 0.7, 0, 0.095], [0, 0, 0, 0, 0, 1]], np.float32)
+    found = [hypothesis(V + 3, location=location), hypothesis(4)]
+    html = "".join(page([writer().write(found, line(), 9)], "two & more"))
+    reader = read(html)
+    assert "http" not in html.replace("http-equiv", "")
+    assert "src=" not in html
+    links = [about for tag, about in reader.tags if tag == "a" and "href" in about]
+    assert [(about["href"], about["data-looked"]) for about in links] == [("#l9w3", "2:0.20 3:0.70")]
+    ids = [about["id"] for _, about in reader.tags if "id" in about]
+    assert ids == ["l9", *(f"l9w{n}" for n in range(5))]
+    assert "two &amp; more" in html
+
+
+NASTY = st.text(st.sampled_from("<>&\"'/ab=\x00\x1b\u202e\ud800 é"), max_size=12)
+
+
+@given(NASTY, NASTY, NASTY)
+def test_nothing_in_a_text_becomes_part_of_the_page(source, word, title):
+    nothing = np.array([], np.int32)
+    raw = Line(source, nothing, nothing, nothing, nothing, [], source)
+    token = Token(word, "shortlist", None, None, 0.5, 0.5, None)
+    plain, ours = (
+        read("".join(page([Output(1, one, 0.0, [some], raw._replace(text=text))], heading)))
+        for one, some, text, heading in (
+            ("x", Token("x", "shortlist", None, None, 0.5, 0.5, None), "x", "x"),
+            (word, token, source, title),
+        )
+    )
+    assert [tag for tag, _ in ours.tags] == [tag for tag, _ in plain.tags]
+    assert visible(source).strip() in "".join(ours.text)
+    "".join(ours.text).encode("utf-8")
