@@ -44,9 +44,8 @@ def load(folder: str | Path) -> Run:
     folder = Path(folder)
     config = settings(folder)
     tensors, about = read(folder / MODEL)
-    source, target = (
-        Vocabulary.load(folder / f"{side}.vocabulary", about["placeholders"]) for side in ("source", "target")
-    )
+    placeholders = about.get("placeholders", 0)  # a training state has none, and is refused below
+    source, target = (Vocabulary.load(folder / f"{side}.vocabulary", placeholders) for side in ("source", "target"))
     dictionary = folder / "dictionary.tsv"
     model = Seq2Seq(config.model, len(source), len(target))
     put(tensors, dict(model.named_parameters()), folder / MODEL)
@@ -69,6 +68,7 @@ def settings(folder: Path) -> Config:
 def start(folder: Path, config: Config, corpus: Corpus) -> None:
     """A new run's folder: settings, vocabularies, dictionary; what an older run left in it is removed."""
     folder.mkdir(parents=True, exist_ok=True)
+    clear_away(folder)
     for old in (MODEL, STATE, METRICS):
         (folder / old).unlink(missing_ok=True)
     shutil.rmtree(folder / "tensorboard", ignore_errors=True)
@@ -77,8 +77,15 @@ def start(folder: Path, config: Config, corpus: Corpus) -> None:
         if (corpus.folder / name).exists():
             with whole_file(folder / name) as part:
                 shutil.copyfile(corpus.folder / name, part)
-    plain = config.model_dump(mode="json", exclude_none=True)
+    plain = config.model_dump(mode="json")
     write_text(folder / "config.yaml", yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+
+
+def clear_away(folder: Path) -> None:
+    """Removes the files that a run was writing when it was killed."""
+    for name in (MODEL, STATE, METRICS):
+        for part in folder.glob(f".{name}.*.part"):
+            part.unlink(missing_ok=True)
 
 
 def write(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:

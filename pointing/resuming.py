@@ -47,6 +47,8 @@ def save(folder: Path, state: State, tensors: dict[str, Tensor], made_from: str,
 def take_up(folder: Path, config: Config, places: dict[str, Tensor], made_from: str, processes: Processes) -> State:
     """Puts the last checkpoint's tensors in their places. A run killed before its first one begins again."""
     _same_settings(checkpoint.settings(folder), config, folder)
+    if processes.first:
+        checkpoint.clear_away(folder)
     path = folder / checkpoint.STATE
     if not path.exists():
         return State()

@@ -1,0 +1,77 @@
+"""A corpus of a few hundred made-up pairs and a model of a few hundred numbers: what whole training runs are tested on.
+
+The target is the source word by word in another language; names, which no vocabulary has, are to be copied.
+"""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parent.parent
+SETTINGS = {
+    "text": {"tokenizer": "whitespace"},
+    "vocabulary": {"source": 20, "target": 21, "min_count": 3},
+    "model": {"embedding": 8, "hidden": 10, "encoder": 7, "dropout": 0.2},  # and the switch's noise
+    "training": {
+        **{"optimizer": "adam", "learning_rate": 0.01, "batch": 8, "updates": 60, "validate_every": 25},
+        **{"samples": 1, "threads": 1, "device": "cpu"},
+    },
+}
+STILL = {"model": {"dropout": 0.0, "switch": {"activation": "tanh"}}}  # nothing random after the first weights
+
+
+def write_pairs(folder, name, pairs, seed):
+    rng = random.Random(seed)
+    source, target = [], []
+    for _ in range(pairs):
+        words = [rng.choice("abcdefghijklmnopq") for _ in range(rng.randint(1, 6))]
+        words.insert(rng.randint(0, len(words)), f"name{rng.randint(0, 10**6)}")
+        source.append(" ".join(words))
+        target.append(" ".join(word if word.startswith("name") else word.upper() for word in words))
+    (folder / f"{name}.source").write_text("\n".join(source) + "\n")
+    (folder / f"{name}.target").write_text("\n".join(target) + "\n")
+
+
+def merged(values, changes):
+    """Nested settings with changes laid over them."""
+    if not isinstance(values, dict) or not isinstance(changes, dict):
+        return changes
+    return {key: merged(values.get(key), changes[key]) if key in changes else values[key] for key in values | changes}
+
+
+def write(folder, *changes, train=200, dev=20):
+    """The corpus's files and a YAML file with the settings, and with changes to them; returns the YAML file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_pairs(folder, "train", train, 1)
+    write_pairs(folder, "dev", dev, 2)
+    splits = {
+        name: {side: str(folder / f"{name}.{side}") for side in ("source", "target")} for name in ("train", "dev")
+    }
+    settings = SETTINGS | {"data": splits}
+    for change in changes:
+        settings = merged(settings, change)
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    return path
+
+
+def command(*arguments, processes=1):
+    several = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--master-port", "0"]
+    start = [] if processes == 1 else several
+    return [sys.executable, *start, "-m", "pointing", *map(str, arguments)]
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+def pointing(*arguments, folder, processes=1):
+    """The real command, to its end."""
+    return subprocess.run(
+        command(*arguments, processes=processes),
+        **{"cwd": folder, "env": environment(), "capture_output": True, "text": True, "check": False, "timeout": 120},
+    )
