@@ -73,7 +73,7 @@ def test_a_file_cut_off_anywhere_is_refused(tmp_path):
     whole = path.read_bytes()
     for length in range(len(whole)):
         cut.write_bytes(whole[:length])
-        with pytest.raises(Misuse, match="cut: not a whole checkpoint .*it was cut off, or is another program's"):
+        with pytest.raises(Misuse, match=r"cut: not a whole checkpoint .*it was cut off, or is another program's"):
             checkpoint.read(cut)
 
 
@@ -215,7 +215,7 @@ def test_a_new_run_removes_what_an_older_one_left(tmp_path, corpus):
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path, corpus):
-    with pytest.raises(Misuse, match="not a run: there is no config.yaml in it"):
+    with pytest.raises(Misuse, match=r"not a run: there is no config.yaml in it"):
         checkpoint.load(tmp_path)
     checkpoint.start(tmp_path, *corpus)
     with pytest.raises(Misuse, match="there is no such checkpoint; has the run reached its first one"):
@@ -225,7 +225,7 @@ def test_folders_that_are_no_runs_are_refused(tmp_path, corpus):
         checkpoint.load(tmp_path)
     for broken in (b"\xff", b"[", b"model: {hiden: 3}", b"", b"3"):
         (tmp_path / "config.yaml").write_bytes(broken)
-        with pytest.raises(Misuse, match="config.yaml"):
+        with pytest.raises(Misuse, match=r"config\.yaml"):
             checkpoint.load(tmp_path)
 
 
