@@ -1,11 +1,71 @@
-"""A few dev outputs at every validation."""
+"""Greedy outputs of the dev part while a model is trained: a few to look at, or all of them to be scored."""
 
-from typing import Any
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import Any, Literal
+
+from pointing import plots
+from pointing.blocks import tokenizer
+from pointing.config import Config
+from pointing.corpus import Corpus, Split
+from pointing.generation import Generator
+from pointing.journal import Journal, say
+from pointing.lines import Line
+from pointing.metrics import rouge, tokenised_bleu
+from pointing.model import Seq2Seq
+from pointing.output import Output, visible
+from pointing.search import Search
 
 
 class Samples:
-    def __init__(self, *a: Any) -> None: ...
-    def take(self, *a: Any) -> dict[str, Any]:
-        return {}
+    """The first dev examples with something to copy, or just the first ones."""
 
-    def show(self, *a: Any) -> None: ...
+    def __init__(self, config: Config, corpus: Corpus, dev: Split) -> None:
+        self.config, self.corpus, self.dev = config, corpus, dev
+        count = config.training.samples
+        wanted = chain(dev.rows_with_pointers(len(corpus.target)), range(len(dev)))
+        self.rows = list(islice(dict.fromkeys(islice(wanted, 2 * count)), count))
+        self.shown: list[Output] = []
+        self.target = tokenizer(config.text, config.data.languages[1])
+
+    def take(self, model: Seq2Seq, select: Literal["nll", "bleu", "rouge"]) -> dict[str, Any]:
+        """Outputs of the model as it is, for `show`; returned: BLEU or ROUGE of the whole dev part, if asked for."""
+        corpus = self.corpus
+        self.generator = Generator(self.config, corpus.source, corpus.target, corpus.dictionary, model)
+        self.shown = self._greedy(self.rows, attention=True)
+        return {} if select == "nll" else {select: self._score(select)}
+
+    def show(self, journal: Journal, update: int) -> None:
+        """Where people look: stderr and TensorBoard, copied words ⟦in brackets⟧."""
+        texts = []
+        for output, row in zip(self.shown, self.rows, strict=True):
+            reference = self.dev[row]["target_text"]
+            texts.append(f"{visible(output.source.text)}\n  → {marked(output)}\n  = {visible(reference)}")
+        for text in texts:
+            say(f"  {text}")
+        journal.samples(update, [text.replace("\n", "\n\n") for text in texts])
+        if journal.board is not None and self.shown and plots.installed():
+            journal.picture("attention", update, plots.attention(self.shown[0]))
+
+    def _score(self, select: Literal["bleu", "rouge"]) -> float:
+        """Of words as the model sees them, since copied ones come out as they were written."""
+        rows = range(len(self.dev))
+        said = [" ".join(map(self.target.normalise, output.tokenized.split())) for output in self._greedy(rows)]
+        meant = [" ".join(self.target(self.dev[row]["target_text"]).words) for row in rows]
+        measure = tokenised_bleu(said, [meant]) if select == "bleu" else rouge(said, [meant])[6]  # ROUGE-L F1
+        return measure.score or 0.0
+
+    def _greedy(self, rows: range | list[int], attention: bool = False) -> list[Output]:
+        lines: list[Line] = self.generator.read.prepared(self.dev, rows)
+        size = self.config.training.large_vocabulary
+        settings = Search(beam=1, large_vocabulary=size, allow_unk=True)
+        return self.generator.run(lines, settings, attention=attention)
+
+
+def marked(output: Output) -> str:
+    """An output's words, those that were copied ⟦in brackets⟧."""
+    words = (
+        visible(token.text) if token.origin == "shortlist" else f"⟦{visible(token.text)}⟧" for token in output.tokens
+    )
+    return " ".join(words)

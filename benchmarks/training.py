@@ -1,0 +1,161 @@
+"""Training throughput on this machine: ours and OpenNMT-py's, beside what the matrix products alone would allow.
+
+    python benchmarks/training.py data/debian/train.en data/debian/train.fr --peer opennmt
+
+In one run, on the same text, vocabulary, batch and precision: target words per second of our softmax, our pointer
+softmax, the large-vocabulary trick against the full softmax of 75,000 words, and the peer with its copying; and which
+share of the measured float32 matrix-product peak our updates reach. An update is a whole one, as `pointing train` makes
+it: batch, forward, backward, clipping, optimiser. The peer runs twice: with our widths, and with the width at which its
+model needs as many multiplications as ours ("equal work").
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import opennmt
+import torch
+
+from pointing.config import Config, checked
+from pointing.corpus import Corpus
+from pointing.distributed import processes
+from pointing.files import write_text
+from pointing.preparation import prepare
+from pointing.tables import Table
+from pointing.training import Trainer
+
+SIZES = {
+    "small": {"embedding": 128, "encoder": 192, "hidden": 384, "vocabulary": 5_000},
+    "paper": {"embedding": 500, "encoder": 1024, "hidden": 1024, "vocabulary": 30_000},
+    "large vocabulary": {"embedding": 100, "encoder": 200, "hidden": 200, "vocabulary": 75_000},
+}
+
+
+def peak(threads: int) -> float:
+    """Multiply-adds a second of the best of some large float32 matrix products."""
+    torch.set_num_threads(threads)
+    a, best = torch.randn(2048, 2048), 0.0
+    for _ in range(8):
+        start = time.perf_counter()
+        a @ a
+        best = max(best, 2048**3 / (time.perf_counter() - start))
+    return best
+
+
+def corpus_of(words: int, files: dict[str, str], folder: Path) -> Corpus:
+    """The text with a vocabulary of so many words; where it has fewer, with words that never come."""
+    settings = {"data": {"train": files, "dev": files}, "vocabulary": {"source": words, "target": words}}
+    corpus, _ = prepare(checked(Config, settings), folder / f"corpus-{words}")
+    missing = words - len(corpus.target)
+    if missing > 0:
+        path = corpus.folder / "target.vocabulary"
+        write_text(path, path.read_text("utf-8") + "".join(f"\x01{n}\t0\n" for n in range(missing)))
+        corpus = Corpus(corpus.folder)
+    return corpus
+
+
+def updates(corpus: Corpus, sizes: dict[str, int], args: argparse.Namespace, **changes: object) -> Iterator[float]:
+    """Target words a second, update by update."""
+    model = {name: sizes[name] for name in ("embedding", "encoder", "hidden")}
+    settings = dict(corpus.about["settings"])
+    training = {"optimizer": "adam", "batch": args.batch, "threads": args.threads, "clip": 1.0}
+    training["large_vocabulary"] = changes.pop("large_vocabulary", None)
+    config = checked(Config, {**settings, "model": model | changes, "training": training})
+    with tempfile.TemporaryDirectory() as folder, processes("cpu") as alone:
+        trainer = Trainer(config, corpus, Path(folder), alone, resume=False)
+        batches = iter(trainer.batches)
+        while True:
+            start = time.perf_counter()
+            batch = next(batches)
+            trainer._learn([batch], stop=False)
+            yield int(batch.mask.sum()) / (time.perf_counter() - start)
+
+
+def side_by_side(cases: dict[str, Iterator[float]], rounds: int, warm_up: int) -> dict[str, float]:
+    """The cases take turns on the same batches; the median of what each reaches."""
+    rates: dict[str, list[float]] = {name: [] for name in cases}
+    for number in range(rounds + warm_up):
+        for name, case in cases.items():
+            rate = next(case)
+            if number >= warm_up:
+                rates[name].append(rate)
+    return {name: statistics.median(some) for name, some in rates.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("source", type=Path, help="raw text, a sentence a line")
+    parser.add_argument("target", type=Path)
+    parser.add_argument("--folder", type=Path, default=Path("benchmark-training"), help="for prepared text and models")
+    parser.add_argument("--peer", type=Path, help="folder for OpenNMT-py's venv; without it the peer is left out")
+    parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES))
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--updates", type=int, default=20, help="of each case, after 3 for warming up")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    files = {"source": str(args.source.resolve()), "target": str(args.target.resolve())}
+    rows, results = [], {}
+    for name in args.sizes:
+        sizes = SIZES[name]
+        corpus = corpus_of(sizes["vocabulary"], files, args.folder)
+        cases = {"softmax": updates(corpus, sizes, args, output="softmax")}
+        if name == "large vocabulary":
+            for output in ("softmax", "pointer-softmax"):
+                cases[f"{output}, 2,000 candidates"] = updates(
+                    corpus, sizes, args, output=output, large_vocabulary=2000
+                )
+        else:
+            cases["pointer softmax"] = updates(corpus, sizes, args, output="pointer-softmax")
+        top = peak(args.threads)
+        rates = side_by_side(cases, args.updates, 3)
+        top = max(top, peak(args.threads))
+        train = corpus.split("train")
+        some = list(islice(iter(train.target_lengths), 100_000))
+        J, T = float(train.source_lengths[: len(some)].mean()) + 1, float(sum(some) / len(some))
+        for case, rate in rates.items():
+            V = 2_000 if "candidates" in case else sizes["vocabulary"]
+            work = opennmt.our_multiplications(**{**sizes, "vocabulary": V}, J=J, T=T, copy="pointer" in case)
+            work_a_word = sum(work.values()) / T
+            results[f"{name}: {case}"] = {"rate": rate, "work": work_a_word, "peak": 3 * work_a_word * rate / top}
+        if args.peer is not None and name != "large vocabulary":
+            python = opennmt.environment(args.peer)
+            source, target = opennmt.write_text(corpus.folder, args.folder / f"text-{sizes['vocabulary']}")
+            V, E = sizes["vocabulary"], sizes["embedding"]
+            ours = results[f"{name}: pointer softmax"]["work"] * T
+            equal = opennmt.equal_hidden(ours, embedding=E, vocabulary=V, J=J, T=T)
+            for what, hidden in (("same widths", 2 * sizes["encoder"]), ("equal work", equal)):
+                wide = {"embedding": E, "hidden": hidden, "vocabulary": V}
+                made = opennmt.train(
+                    python, args.folder / "peer", source, target,
+                    **wide, batch=args.batch, updates=max(30, args.updates), threads=args.threads,
+                )  # fmt: skip
+                work_a_word = sum(opennmt.multiplications(**wide, J=J, T=T).values()) / T
+                results[f"{name}: OpenNMT-py with copying, {what} (rnn_size {hidden})"] = {
+                    "rate": made.tokens_per_second,
+                    "work": work_a_word,
+                    "peak": 3 * work_a_word * made.tokens_per_second / top,
+                }
+        first = results[f"{name}: softmax"]["rate"]
+        rows += [
+            [case, f"{r['rate']:,.0f}", f"{r['rate'] / first:.2f}", f"{r['work'] / 1e6:.2f}", f"{r['peak']:.0%}"]
+            for case, r in results.items()
+            if case.startswith(f"{name}:")
+        ]
+    if args.json:
+        print(json.dumps(results))
+        return
+    header = ["case", "target words/s", "beside our softmax", "million multiply-adds a word", "of the peak"]
+    Table(f"Training, {args.threads} threads, batch {args.batch}", header, rows).show()
+
+
+if __name__ == "__main__":
+    main()
