@@ -167,9 +167,11 @@ class Trainer:
         what = (
             f"is {loss:.1f} nats a word, far worse than guessing" if math.isfinite(loss + norm) else "is not a number"
         )
+        kept = (self.folder / checkpoint.STATE).exists()
+        last = f"The last good checkpoint is in {self.folder}" if kept else "There was no checkpoint yet"
         raise Failure(
-            f"update {self.state.update + 1:,}: the loss {what}. The last good checkpoint is in {self.folder}; start "
-            "anew with a lower training.learning_rate or training.clip, or a longer training.warmup"
+            f"update {self.state.update + 1:,}: the loss {what}. {last}; start anew with a lower "
+            "training.learning_rate or training.clip, or a longer training.warmup"
         )
 
     def _enough(self) -> bool:
@@ -206,6 +208,8 @@ class Trainer:
         start, state, select = time.monotonic(), self.state, self.settings.select
         with _still(self.model):
             numbers = validate(self.config, self.model, self.dev, self.processes)
+            if not math.isfinite(numbers["nll"]):  # the update just made went astray
+                self._check(numbers["nll"], 0.0)
             if self.processes.first:
                 numbers |= self.samples.take(self.model, select)
         score = self.processes.gather(numbers["nll"] if select == "nll" else -numbers.get(select, 0.0))[0]

@@ -67,7 +67,7 @@ def _numbers(steps: Steps) -> dict[str, Any]:
         "pointers": int(pointers),
         "pointer_accuracy": right / pointers if pointers else None,
     }
-    if len(steps.d):
+    if len(steps.d) and np.isfinite(log_p):
         scores = switch_scores(steps.d, steps.z, np.zeros(len(steps.d), np.int64))
         numbers["switch"] = {
             **{"accuracy": scores.accuracy.score, "precision": scores.precision.score},

@@ -9,7 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import torch
 import yaml
+
+from pointing import checkpoint, journal
+from pointing.config import read_config
+from pointing.training import train
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = {
@@ -18,7 +23,7 @@ SETTINGS = {
     "model": {"embedding": 8, "hidden": 10, "encoder": 7, "dropout": 0.2},  # and the switch's noise
     "training": {
         **{"optimizer": "adam", "learning_rate": 0.01, "batch": 8, "updates": 60, "validate_every": 25},
-        **{"samples": 1, "threads": 1, "device": "cpu"},
+        **{"samples": 0, "threads": 1, "device": "cpu"},
     },
 }
 STILL = {"model": {"dropout": 0.0, "switch": {"activation": "tanh"}}}  # nothing random after the first weights
@@ -44,19 +49,44 @@ def merged(values, changes):
 
 
 def write(folder, *changes, train=200, dev=20):
-    """The corpus's files and a YAML file with the settings, and with changes to them; returns the YAML file."""
+    """The corpus's files, if they are not there yet, and a YAML file with settings and changes to them; its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_pairs(folder, "train", train, 1)
-    write_pairs(folder, "dev", dev, 2)
     splits = {
         name: {side: str(folder / f"{name}.{side}") for side in ("source", "target")} for name in ("train", "dev")
     }
+    for seed, (name, pairs) in enumerate([("train", train), ("dev", dev)]):
+        if not (folder / f"{name}.source").exists():
+            write_pairs(folder, name, pairs, seed)
     settings = SETTINGS | {"data": splits}
     for change in changes:
         settings = merged(settings, change)
     path = folder / "tiny.yaml"
     path.write_text(yaml.safe_dump(settings))
     return path
+
+
+def train_in(folder, out, *changes, resume=False, **sizes):
+    """A run in this process, on a corpus in `folder` that is made at the first call."""
+    return train(read_config(write(folder, *changes, **sizes)), folder / "prepared", out, resume)
+
+
+def tensors(out, name="training.safetensors"):
+    return checkpoint.read(out / name)[0]
+
+
+def same(one, other):
+    """Are two runs' last weights, optimizer and random state, and their best weights, the same to the bit?"""
+    return all(
+        tensors(one, name).keys() == tensors(other, name).keys()
+        and all(torch.equal(tensor, tensors(other, name)[key]) for key, tensor in tensors(one, name).items())
+        for name in ("training.safetensors", "model.safetensors")
+    )
+
+
+def events(out):
+    """What metrics.jsonl says, without times."""
+    timed = {"seconds", "words_per_second"}
+    return [{key: value for key, value in line.items() if key not in timed} for line in journal.read(out)]
 
 
 def command(*arguments, processes=1):
