@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from pointing import __version__
+from pointing.config import checked, pairs
 from pointing.errors import Failure, Misuse, Stopped
 
 app = typer.Typer(
@@ -102,6 +103,33 @@ def train(
 
 
 @app.command()
+def generate(
+    run: Annotated[Path, typer.Argument(help="Folder of a trained run.")],
+    files: Annotated[list[Path] | None, typer.Argument(help="Text, plain or .gz; standard input by default.")] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at every step; 1 is greedy.")] = 5,
+    nbest: Annotated[int, typer.Option(min=1, help="Outputs of each line: `line ||| text ||| score`.")] = 1,
+    json_output: Annotated[bool, typer.Option("--json", help="A JSON object a line: where each word is from.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Source and output, copied words in colour.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page that links copied words to their source.")] = None,
+    tokenized: Annotated[bool, typer.Option("--tokenized", help="Print tokens with spaces between.")] = False,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", help="Change how it is searched: ranking=marginal, min_length=5, …")
+    ] = None,
+    tags: Annotated[Path | None, typer.Option(help="Entity tags of the text, for a run with entity pointers.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
+    threads: Annotated[int | None, typer.Option(min=1, help="Of the CPU.")] = None,
+) -> None:
+    """Lines in, lines out, in order: an output for each line, and of each of its words where it came from."""
+    from pointing import generating
+    from pointing.search import Search
+
+    asked = {"beam": beam, "nbest": nbest, **pairs(changes or ())}
+    settings = checked(Search, asked)
+    kind: generating.Kind = "json" if json_output else "show" if show else "tokenized" if tokenized else "text"
+    generating.print_all(run, files or [], settings, kind, html=html, tags=tags, device=device, threads=threads)
+
+
+@app.command()
 def dictionary(
     source: Annotated[Path, typer.Argument(help="Source text, plain or .gz, one line a sentence.")],
     target: Annotated[Path, typer.Argument(help="Its translation, line by line.")],
@@ -112,7 +140,7 @@ def dictionary(
 ) -> None:
     """Induce a word dictionary from parallel text."""
     from pointing import preparation
-    from pointing.config import Parallel, Text, checked
+    from pointing.config import Parallel, Text
 
     text = checked(Text, {"tokenizer": tokenizer, "lowercase": lowercase})
     made = preparation.induce_dictionary(Parallel(source=source, target=target), text, languages)

@@ -207,21 +207,31 @@ def read_config(path: str | Path, changes: Sequence[str] = ()) -> Config:
         raise Misuse(f"not YAML: {what}", path, None if mark is None else mark.line + 1) from None
     if not isinstance(values, dict):
         raise Misuse("settings are sections with keys; see docs/configuration.md", path)
-    for change in changes:
-        key, equals, value = change.partition("=")
-        if not equals:
-            raise Misuse(f"--set {change}: write it as section.key=value")
+    for key, value in pairs(changes).items():
         section = values
         *outer, last = key.split(".")
         for name in outer:
             section = section.setdefault(name, {})
             if not isinstance(section, dict):
-                raise Misuse(f"--set {change}: {name} is not a section")
+                raise Misuse(f"--set {key}: {name} is not a section")
+        section[last] = value
+    return checked(Config, values, path)
+
+
+def pairs(changes: Sequence[str]) -> dict[str, Any]:
+    """What `--set key=value` gives, the values read as YAML."""
+    import yaml
+
+    found = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise Misuse(f"--set {change}: write it as section.key=value")
         try:
-            section[last] = yaml.safe_load(value)
+            found[key] = yaml.safe_load(value)
         except yaml.YAMLError:
             raise Misuse(f"--set {change}: {value!r} is not a YAML value") from None
-    return checked(Config, values, path)
+    return found
 
 
 class RarestWord(Settings):

@@ -1,0 +1,87 @@
+"""`pointing generate`: from files or a pipe to lines, JSON, colours or a page, by one process or several."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from pointing import checkpoint, entities
+from pointing.distributed import processes
+from pointing.errors import Misuse
+from pointing.files import read_lines, whole_file
+from pointing.generation import Generator
+from pointing.html import page
+from pointing.journal import say
+from pointing.output import Output, show
+from pointing.search import Search
+
+Kind = Literal["text", "tokenized", "json", "show"]
+
+
+def load(folder: str | Path, device: str = "auto") -> Generator:
+    """The best model of a run, ready to generate."""
+    run = checkpoint.load(folder)
+    with processes(device) as here:
+        return Generator(run.config, run.source, run.target, run.dictionary, run.model.to(here.device))
+
+
+def print_all(
+    run: Path,
+    files: list[Path],
+    settings: Search,
+    kind: Kind,
+    *,
+    html: Path | None = None,
+    tags: Path | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+) -> None:
+    """Everything on standard output as it comes; under torchrun, by the first process."""
+    if threads is not None:
+        torch.set_num_threads(threads)
+    if nothing := [file for file in files if not file.is_file()]:
+        raise Misuse("there is no such file", nothing[0])
+    with processes(device) as here:
+        loaded = checkpoint.load(run)
+        model = loaded.model.to(here.device)
+        generator = Generator(loaded.config, loaded.source, loaded.target, loaded.dictionary, model)
+        lines = chain.from_iterable(map(read_lines, files)) if files else sys.stdin.buffer
+        tagged = None if tags is None else entities.read_tags(tags)
+        stream = generator.stream if here.world == 1 else generator.stream_on_all
+        outputs = stream(lines, settings, attention=html is not None, tags=tagged)
+        if html is None:
+            _print(outputs, kind, settings)
+        else:
+            with whole_file(html) as part, part.open("w", encoding="utf-8") as file:
+                file.writelines(page(_printed(outputs, kind, settings), str(run)))
+
+
+def _print(outputs: Iterable[Output], kind: Kind, settings: Search) -> None:
+    for _ in _printed(outputs, kind, settings):
+        pass
+
+
+def _printed(outputs: Iterable[Output], kind: Kind, settings: Search) -> Iterator[Output]:
+    """The outputs again, each printed on its way; what went wrong with a line is said on stderr."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for output in outputs:
+        if output.warning is not None:
+            say(f"line {output.line:,}: {output.warning}")
+        if kind == "show":
+            console.print(show(output))
+        elif kind == "json":
+            print(json.dumps(output.json(), ensure_ascii=False))
+        else:
+            for one in [output, *output.alternatives]:
+                text = one.tokenized if kind == "tokenized" else one.text
+                print(text if settings.nbest == 1 else f"{one.line} ||| {text} ||| {one.score:.4f}")
+        yield output
+    sys.stdout.flush()
