@@ -140,7 +140,9 @@ class _ConditionalGRU(torch.autograd.Function):
             grad_middle = second.backward(t, grad_s, middles[t], second_grad)
             grad_middle.addmm_(second_grad.recurrent[t], second_across)
             torch.addmm(grad_context[t], second_grad.gates[t], w.context, out=grad_c[t])
-            grad_location = torch.bmm(h, grad_c[t].unsqueeze(2)).squeeze(2)
+            grad_location = torch.bmm(grad_c[t].unsqueeze(1), h.transpose(1, 2)).squeeze(
+                1
+            )  # this way round thrice as fast
             grad_e[t] += torch._softmax_backward_data(grad_location, location[t], -1, e.dtype)
             for some, hidden in _hidden(keys, query[t]):
                 grad_score.addmv_(hidden.view(-1, A).t(), grad_e[t, some].view(-1))
@@ -183,7 +185,7 @@ class _Cell:
 
     def backward(self, t: int, grad: Tensor, s: Tensor, into: _Cell) -> Tensor:
         """From the gradient of s_t: those of the gates and of U s + b; returned, s_{t-1}'s direct part."""
-        direct = grad * self.update[t]
+        direct: Tensor = grad * self.update[t]
         _tanh_backward(grad - direct, self.new[t], grad_input=into.new[t])
         _sigmoid_backward((s - self.new[t]).mul_(grad), self.update[t], grad_input=into.update[t])
         _sigmoid_backward(into.new[t] * self.inner[t], self.reset[t], grad_input=into.reset[t])
