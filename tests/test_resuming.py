@@ -1,16 +1,18 @@
 """Resume equals never having stopped, to the bit: killed for real, stopped by signals, cut off at the worst moments."""
 
+import os
 import random
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 import tiny
 import torch
 
 from pointing import checkpoint, cli, resuming, training
-from pointing.errors import Misuse
+from pointing.errors import Misuse, Stopped
 from pointing.optimizers import Optimizer
 
 OFTEN = {"training": {"checkpoint_minutes": 0.002, "validate_every": 20, "updates": 70}}  # a checkpoint every 0.12 s
@@ -53,7 +55,7 @@ def kill_again_and_again(place, out, times, *changes, processes=1):
         with process:
             if part < times and wait_for_a_checkpoint(out, process, before):
                 time.sleep(rng.uniform(0, 0.4))
-                kill_group(process)
+                kill_all(process)
                 kills += process.wait() == -signal.SIGKILL
             else:
                 _, said = process.communicate(timeout=120)
@@ -61,15 +63,11 @@ def kill_again_and_again(place, out, times, *changes, processes=1):
     return kills
 
 
-def kill_group(process):
-    """A run with all its processes: the group that was started for it."""
-    process.send_signal(signal.SIGSTOP)  # torchrun must not see its workers die first
-    try:
-        import os
-
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+def kill_all(process):
+    """A run with all its processes; torchrun gives each of its own a group, so they are looked up."""
+    process.send_signal(signal.SIGSTOP)  # it must not see them die first
+    for one in [*map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()), process.pid]:
+        os.kill(one, signal.SIGKILL)
 
 
 def test_a_run_that_is_killed_ends_as_if_it_had_not_been(place, tmp_path):
@@ -103,7 +101,7 @@ def test_two_processes_that_are_killed_end_as_if_they_had_not_been(place, tmp_pa
         tiny.train_in(place, tmp_path / "run", OFTEN, resume=True)
 
 
-@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("kind", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_stops_a_run_in_good_order(place, tmp_path, kind):
     out = tmp_path / "run"
     with start(place, out, {"training": {"updates": 100_000, "patience": None}}) as process:
@@ -115,10 +113,35 @@ def test_a_signal_stops_a_run_in_good_order(place, tmp_path, kind):
     last = said.splitlines()[-1]
     assert last == f"pointing: stopped at update {update:,}; to go on, run the same with --resume"
     assert "Traceback" not in said
-    if update < 70:
-        tiny.train_in(place, out, OFTEN, resume=True)  # `updates` may change
-        assert tiny.same(out, place / "whole")
-        assert tiny.events(out) == tiny.events(place / "whole")
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_a_signal_stopped_is_taken_up_to_the_same_bit(place, tmp_path, monkeypatch, kind):
+    before, validate = signal.getsignal(kind), training.validate
+
+    def interrupted(*arguments):
+        signal.raise_signal(kind)
+        return validate(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "validate", interrupted)
+        with pytest.raises(Stopped, match="stopped at update 21; to go on, run the same with --resume"):
+            tiny.train_in(place, tmp_path, OFTEN)
+    assert signal.getsignal(kind) is before
+    tiny.train_in(place, tmp_path, OFTEN, resume=True)
+    assert tiny.same(tmp_path, place / "whole")
+    assert tiny.events(tmp_path) == tiny.events(place / "whole")
+
+
+def test_the_second_ctrl_c_does_not_wait(place, tmp_path, monkeypatch):
+    def impatient(*_):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(training, "validate", impatient)
+    with pytest.raises(KeyboardInterrupt):
+        tiny.train_in(place, tmp_path, OFTEN)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 class Crash(Exception):
@@ -142,22 +165,21 @@ def crash_at(monkeypatch, where, nth):
     monkeypatch.setattr(holder, name, crashing)
 
 
-@pytest.mark.parametrize("changes", [{}, SPARSE], ids=["dense", "large vocabulary"])
 @pytest.mark.parametrize(
-    ("where", "nth"),
+    ("where", "nth", "changes"),
     [
-        ((Optimizer, "update", False), 3),  # before the first checkpoint
-        ((Optimizer, "update", True), 17),  # half an update
-        ((checkpoint, "write", True), 3),  # the best model is written, the state is not
-        ((checkpoint, "write", True), 4),
-        ((training, "validate", True), 2),
-        ((resuming, "save", True), 1),  # after a checkpoint
+        ((Optimizer, "update", False), 3, {}),  # before the first checkpoint
+        ((Optimizer, "update", True), 17, SPARSE),  # half an update
+        ((checkpoint, "write", True), 3, SPARSE),  # the best model is written, the state is not
+        ((training, "validate", True), 2, {}),
+        ((resuming, "save", True), 1, {}),  # after a checkpoint
     ],
 )
-def test_a_run_cut_off_anywhere_is_taken_up_to_the_same_bit(place, tmp_path, changes, where, nth):
+def test_a_run_cut_off_anywhere_is_taken_up_to_the_same_bit(place, tmp_path, where, nth, changes):
     few = {"training": {"checkpoint_minutes": 1e6, "validate_every": 7, "updates": 25}}
-    if not (place / f"whole {changes}").exists():
-        tiny.train_in(place, place / f"whole {changes}", few, changes)
+    whole = place / ("sparse" if changes else "dense")
+    if not whole.exists():
+        tiny.train_in(place, whole, few, changes)
     with pytest.MonkeyPatch.context() as patch:
         crash_at(patch, where, nth)
         with pytest.raises(Crash):
@@ -166,8 +188,8 @@ def test_a_run_cut_off_anywhere_is_taken_up_to_the_same_bit(place, tmp_path, cha
         metrics.write('{"event": "train')  # killed while it was writing a line
     torch.manual_seed(12345)  # nothing may depend on what the process did before
     tiny.train_in(place, tmp_path, few, changes, resume=True)
-    assert tiny.same(tmp_path, place / f"whole {changes}")
-    assert tiny.events(tmp_path) == tiny.events(place / f"whole {changes}")
+    assert tiny.same(tmp_path, whole)
+    assert tiny.events(tmp_path) == tiny.events(whole)
 
 
 @pytest.fixture
@@ -186,7 +208,10 @@ def done(place, tmp_path):
         ({"training": {"batch": 9}}, "training.batch was 8, is 9"),
         ({"training": {"clip": None}}, "training.clip was 1.0, is None"),
         ({"training": {"decay": "linear", "updates": 9}}, "training.decay was 'none', is 'linear'"),
-        ({"training": {"seed": 2, "learning_rate": 0.02}}, "learning_rate was 0.01, is 0.02, training.seed was 1, is 2"),
+        (
+            {"training": {"seed": 2, "learning_rate": 0.02}},
+            "learning_rate was 0.01, is 0.02, training.seed was 1, is 2",
+        ),
     ],
 )
 def test_changed_settings_are_misuse(place, done, change, said, monkeypatch, capsys):
@@ -231,7 +256,9 @@ def test_a_finished_run_resumed_is_as_it_was(place, done):
 def test_a_run_is_not_started_over_by_mistake(place, done):
     out, few = done
     before = tiny.tensors(out)
-    with pytest.raises(Misuse, match="there is a run in this folder: go on with --resume, or choose another with --out"):
+    with pytest.raises(
+        Misuse, match="there is a run in this folder: go on with --resume, or choose another with --out"
+    ):
         tiny.train_in(place, out, few)
     assert all(torch.equal(tensor, before[name]) for name, tensor in tiny.tensors(out).items())
 
