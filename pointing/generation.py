@@ -5,7 +5,9 @@ raw lines → what the model reads → search, batch by batch → words with the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any
 
@@ -22,7 +24,7 @@ from pointing.entities import Tagged
 from pointing.lines import Line, Reader
 from pointing.model import Seq2Seq
 from pointing.output import Output, Writer
-from pointing.search import Search, search
+from pointing.search import Hypothesis, Search, not_training, search
 from pointing.vocabulary import Vocabulary
 
 WINDOW = 2048  # lines that are sorted by length together
@@ -101,18 +103,18 @@ class Generator:
         settings = settings or Search()
         writer = Writer(self.target, self.tokenizer, settings.unk_replace)
         outputs = [writer.write([], line, first + row) for row, line in enumerate(lines)]
-        for rows in self._batches(lines, settings):
+        batches = list(self._batches(lines, settings))
+
+        def work(rows: list[int]) -> list[list[Hypothesis]]:
             batch = as_batch([lines[row] for row in rows])
-            found = search(
-                self.model,
-                batch,
-                settings,
-                candidates=self._candidates(batch, settings),
-                placeholders=self.target.placeholders,
-                locations=attention,
-            )
-            for row, hypotheses in zip(rows, found, strict=True):
-                outputs[row] = writer.write(hypotheses, lines[row], first + row)
+            words = self._candidates(batch, settings)
+            entities = self.target.placeholders
+            return search(self.model, batch, settings, candidates=words, placeholders=entities, locations=attention)
+
+        with not_training(self.model), _side_by_side(len(batches)) as each:
+            for rows, found in zip(batches, each(work, batches), strict=True):
+                for row, hypotheses in zip(rows, found, strict=True):
+                    outputs[row] = writer.write(hypotheses, lines[row], first + row)
         return outputs
 
     def _batches(self, lines: Sequence[Line], settings: Search) -> Iterator[list[int]]:
@@ -143,6 +145,23 @@ def as_batch(lines: Sequence[Line]) -> Batch:
     nothing = np.zeros((len(lines), 0), np.int64)
     arrays = (x, x_mask, x_words, nothing, nothing, nothing > 0)
     return Batch(np.arange(len(lines)), *(torch.from_numpy(array) for array in arrays))
+
+
+@contextmanager
+def _side_by_side(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """A `map` that works on as many batches at a time as torch has threads, each with one.
+
+    The steps are small: threads that share in each of them wait for one another most of the time.
+    """
+    threads = torch.get_num_threads()
+    if min(threads, jobs) < 2:
+        yield map
+        return
+    with ThreadPoolExecutor(min(threads, jobs), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        try:
+            yield pool.map
+        finally:
+            torch.set_num_threads(threads)
 
 
 def _windows(

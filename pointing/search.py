@@ -26,6 +26,7 @@ from pointing.corpus import Batch
 from pointing.kernels import exact
 from pointing.model import Seq2Seq, Source
 from pointing.routes import NONE, Candidates, Places, Routes, top
+from pointing.stepping import Stepper
 from pointing.vocabulary import EOS
 
 LEAVE = 0.75  # of the sources: when no more are at work, the others are taken out of the tensors
@@ -93,7 +94,7 @@ def search(
     """
     device = next(model.parameters()).device
     x, x_mask, x_words = (part.to(device) for part in (batch.x, batch.x_mask, batch.x_words))
-    with torch.inference_mode(), _not_training(model):
+    with torch.inference_mode(), not_training(model):
         routes = Routes(
             model.output,
             None if candidates is None else candidates.to(device),
@@ -103,12 +104,12 @@ def search(
             placeholders=placeholders,
         )
         places = routes.places(x_words, x_mask)
-        source, s = model.read(x, x_mask)
+        step, (source, s) = Stepper(model), model.read(x, x_mask)
         beam = _Beam(settings, x_mask, x_words, exact(s), locations or settings.unk_replace)
         s = s.unsqueeze(1)  # (B, 1, S): at first there is one hypothesis, with nothing in it
         y_prev = s.new_zeros(*s.shape[:2], model.embedding.embedding_dim)
         while True:
-            s, readout, evidence, log_l = model.step(y_prev, s, source)
+            s, readout, evidence, log_l = step(y_prev, s, source)
             parent = beam.advance(*routes(readout, evidence, log_l, places, beam.repeated()), log_l)
             live = beam.leave()
             if live is not None:
@@ -121,7 +122,8 @@ def search(
 
 
 @contextmanager
-def _not_training(model: Seq2Seq) -> Iterator[None]:
+def not_training(model: Seq2Seq) -> Iterator[None]:
+    """Without dropout and noise, and afterwards as before."""
     training = model.training
     model.eval()
     try:

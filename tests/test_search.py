@@ -15,6 +15,7 @@ from pointing.errors import Misuse
 from pointing.model import Seq2Seq
 from pointing.routes import Routes, top
 from pointing.search import Search, greedy, search
+from pointing.stepping import Stepper
 from pointing.vocabulary import EOS, FIRST, UNK
 
 V, X, E, S = 11, 9, 5, 7
@@ -262,6 +263,16 @@ def test_marginal_candidates_are_sums_over_routes():
         assert len(set(name.tolist())) == len(name)
         np.testing.assert_allclose(log_p, summed[row, 0][name].detach())
         assert float(log_p.exp().sum()) == pytest.approx(1)
+
+
+def test_the_steppers_step_is_the_models():
+    model, batch = make(), batch_of(*SOURCES)
+    torch.manual_seed(3)
+    y_prev, s = torch.randn(len(SOURCES), 4, E).double(), torch.randn(len(SOURCES), 4, S).double()
+    with torch.inference_mode():
+        source, _ = model.read(batch.x, batch.x_mask)
+        for ours, expected in zip(Stepper(model)(y_prev, s, source), model.step(y_prev, s, source), strict=True):
+            torch.testing.assert_close(ours, expected)
 
 
 def test_search_leaves_the_model_as_it_was():
