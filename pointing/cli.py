@@ -130,6 +130,61 @@ def generate(
 
 
 @app.command()
+def evaluate(
+    systems: Annotated[list[Path], typer.Argument(help="Run folders, or files of hypotheses, one line an example.")],
+    references: Annotated[list[Path], typer.Option("--reference", help="What should come out; may be given again.")],
+    source: Annotated[Path | None, typer.Option(help="What goes in; needed for runs and copy measures.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for report.md, results.json, outputs, a picture.")] = None,
+    beam: Annotated[int, typer.Option(help="Hypotheses that a run keeps; 1 is greedy.")] = 5,
+    changes: Annotated[list[str] | None, typer.Option("--set", help="Change how runs search: normalize=gnmt.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Text as it is, not as the runs read it.")] = False,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="For files alone: lower-case all.")] = False,
+    tokenized: Annotated[bool, typer.Option("--tokenized", help="For files alone: cut at spaces only.")] = False,
+    vocabulary: Annotated[Path | None, typer.Option(help="The shortlist, for copy measures of files.")] = None,
+    training: Annotated[Path | None, typer.Option(help="Training text of the target, for words by frequency.")] = None,
+    source_tags: Annotated[Path | None, typer.Option(help="Tags of the source, for runs with entities.")] = None,
+    reference_tags: Annotated[Path | None, typer.Option(help="Tags of the reference, for the switch of those.")] = None,
+    unk: Annotated[str, typer.Option(help="How an unknown word is written.")] = "<unk>",
+    json_output: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Score runs or files of hypotheses side by side: BLEU, chrF, ROUGE, copies, switch, with intervals and tests.
+
+    The first one is what the others are compared with.
+    """
+    from pointing import evaluation
+    from pointing.config import checked, pairs
+    from pointing.search import Search
+    from pointing.vocabulary import Vocabulary
+
+    if out is not None and out.exists() and not out.is_dir():
+        raise Misuse("this is a file: give a folder for the report", out)
+    search = checked(Search, {"beam": beam, **pairs(changes or ())})
+    report = evaluation.evaluate(
+        evaluation.open_systems(systems, search),
+        source,
+        references,
+        raw=raw,
+        lowercase=lowercase,
+        tokenized=tokenized,
+        vocabulary=None if vocabulary is None else Vocabulary.load(vocabulary),
+        training=training,
+        source_tags=source_tags,
+        reference_tags=reference_tags,
+        unk=unk,
+    )
+    written = [] if out is None else report.write(out)
+    if json_output:
+        print(json.dumps(report.json()))
+        return
+    report.table().show()
+    if report.differences:
+        report.differences_table().show()
+    print("\n".join([*report.notes, *report.signatures()]))
+    if written:
+        print(f"written to {out}: {', '.join(written)}")
+
+
+@app.command()
 def dictionary(
     source: Annotated[Path, typer.Argument(help="Source text, plain or .gz, one line a sentence.")],
     target: Annotated[Path, typer.Argument(help="Its translation, line by line.")],

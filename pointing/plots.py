@@ -1,4 +1,4 @@
-"""Pictures: learning curves, attention with the switch. matplotlib is an extra, and is imported only here."""
+"""Pictures: learning curves, attention with the switch, its reliability. matplotlib, an extra, imported only here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pointing.copying import Bin
 from pointing.errors import Misuse, missing_extra
 from pointing.files import whole_file
 from pointing.output import Output, visible
@@ -93,3 +94,32 @@ def attention(output: Output) -> Figure:
                 Rectangle((step - 0.5, token.source - 0.5), 1, 1, fill=False, edgecolor="C2", linewidth=1.5)
             )
     return figure
+
+
+def reliability(path: Path, systems: Mapping[str, Sequence[Bin]]) -> None:
+    """How often the shortlist was right where the switch said d_t, a line a system; below, how often it said so.
+
+    A switch that means what it says lies on the diagonal.
+    """
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.6, 5.4), layout="constrained")
+    curve, counts = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    curve.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
+    for number, (name, bins) in enumerate(systems.items()):
+        points = [(bin.mean, bin.observed) for bin in bins if bin.mean is not None and bin.observed is not None]
+        x, y = zip(*points, strict=True) if points else ((), ())
+        curve.plot(x, y, color=f"C{number}", marker="o", markersize=4, linewidth=1.4, label=name)
+        edges = [bins[0].low, *(bin.high for bin in bins)]
+        counts.stairs([bin.steps for bin in bins], edges, color=f"C{number}", linewidth=1.4)
+    curve.set_ylabel("share of steps whose word was of the shortlist", fontsize=9)
+    curve.set_ylim(-0.02, 1.02)
+    curve.grid(alpha=0.3)
+    curve.legend(fontsize=8)
+    counts.set_yscale("symlog")
+    counts.set_ylabel("steps", fontsize=9)
+    counts.set_xlabel("d_t, the switch's probability of the shortlist", fontsize=9)
+    counts.set_xlim(0, 1)
+    with whole_file(path) as part:
+        figure.savefig(part, format=path.suffix.removeprefix("."), dpi=150)

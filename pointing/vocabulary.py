@@ -33,7 +33,7 @@ class Vocabulary:
     def __getitem__(self, word: str) -> int:
         return self._ids.get(word, UNK)
 
-    def __contains__(self, word: str) -> bool:
+    def __contains__(self, word: object) -> bool:
         return word in self._ids
 
     def ids(self, words: Iterable[str]) -> npt.NDArray[np.int32]:
