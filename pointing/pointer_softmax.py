@@ -294,13 +294,13 @@ class NoisyTanh(nn.Module):
     alpha, c = 1.05, 0.5
 
     def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return torch.lerp(x, x.clamp(-1, 1), self.alpha)
         beyond = _steps(x.detach().abs() > 1)  # few: the rest is left as it is
         saturated = distinct_rows(x.flatten(), beyond)
         delta = saturated.abs() - 1
-        back = self.alpha * delta
-        if self.training:
-            spread = torch.sigmoid(delta * delta) - 0.5
-            back = back + self.c * spread * spread * torch.randn_like(delta)
+        spread = torch.sigmoid(delta * delta) - 0.5
+        back = self.alpha * delta + self.c * spread * spread * torch.randn_like(delta)
         return x.flatten().index_copy(0, beyond, saturated - saturated.sign() * back).view_as(x)
 
 

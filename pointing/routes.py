@@ -22,7 +22,7 @@ from pointing.vocabulary import EOS, FIRST, UNK
 
 NONE = -1  # no word, no position
 BLOCK = 32  # numbers of which `top` looks at the largest first
-FEW = 16  # so many largest are looked for one by one
+IN_CACHE = 2**17  # numbers of the logits worked on at a time
 Ranking = Literal["joint", "marginal"]
 
 
@@ -99,8 +99,9 @@ class Routes:
             out = out | (name.unsqueeze(3) == barred.unsqueeze(2)).any(3)
         if self.weight is None:
             return Candidates(together.masked_fill(out, -math.inf), choice, name), torch.sigmoid(switch)
-        logits = exact(torch.addmm(self.bias, readout.flatten(0, 1), self.weight)).view(B, K, -1)  # (B, K, C)
-        shift = F.logsigmoid(switch).unsqueeze(-1) - logits.logsumexp(-1, keepdim=True)  # (B, K, 1)
+        flat = exact(torch.addmm(self.bias, readout.flatten(0, 1), self.weight))
+        logits = flat.view(B, K, -1)  # (B, K, C)
+        shift = (F.logsigmoid(switch) - log_total(flat).view(B, K)).unsqueeze(-1)  # (B, K, 1)
         column = places.column.unsqueeze(1).expand(B, K, J)
         by_word = (shift + logits.gather(-1, column)).masked_fill(~places.known.unsqueeze(1), -math.inf)  # (B, K, J)
         choice = torch.where(by_word >= by_place, name, choice)
@@ -166,12 +167,22 @@ def top(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
         column = torch.cat([within, rest], -1)
         value, order = top(x.gather(-1, column), k)
         return value, column.gather(-1, order)
-    if k > FEW:
-        value, order = torch.sort(x, dim=-1, descending=True, stable=True)
-        return value[..., :k], order[..., :k]
-    x, found = x.clone(), []
-    for _ in range(k):  # so many times the largest: a tenth of the time that sorting takes
-        value, order = x.max(-1, keepdim=True)
-        found.append((value, order))
-        x.scatter_(-1, order, -math.inf)
-    return torch.cat([value for value, _ in found], -1), torch.cat([order for _, order in found], -1)
+    value, order = x.topk(min(k + 1, x.shape[-1]), -1)  # the next one too, to see whether the choice was open
+    if bool(((value[..., 1:] == value[..., :-1]) & (value[..., 1:] > -math.inf)).any()):
+        value, order = torch.sort(x, dim=-1, descending=True, stable=True)  # ten times as slow, and seldom
+    return value[..., :k], order[..., :k]
+
+
+def log_total(logits: Tensor) -> Tensor:
+    """logsumexp over the last axis of (N, C); on a CPU in half the time, some rows at a time."""
+    if logits.is_cuda:
+        return logits.logsumexp(-1)
+    at_a_time = max(1, IN_CACHE // logits.shape[1])
+    buffer = torch.empty_like(logits[:at_a_time])
+    largest, total = logits.new_empty(len(logits)), logits.new_empty(len(logits))
+    for start in range(0, len(logits), at_a_time):
+        some = slice(start, min(start + at_a_time, len(logits)))
+        torch.amax(logits[some], 1, out=largest[some])
+        torch.sub(logits[some], largest[some].unsqueeze(1), out=buffer[: some.stop - start]).exp_()
+        torch.sum(buffer[: some.stop - start], 1, out=total[some])
+    return total.log_().add_(largest)
