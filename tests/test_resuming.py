@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,18 @@ def start(place, out, *changes, resume=False, processes=1):
     )
 
 
+@contextmanager
+def ending(process):
+    """A process that ends with the block, whatever happens in it."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            kill_all(process)
+        process.wait()
+        process.stderr.close()
+
+
 def wait_for_a_checkpoint(out, process, before):
     """Until there is a newer one than `before`; False if the run ends first."""
     state = out / checkpoint.STATE
@@ -52,7 +65,7 @@ def kill_again_and_again(place, out, times, *changes, processes=1):
     for part in range(times + 1):
         before = (out / checkpoint.STATE).stat().st_mtime_ns if (out / checkpoint.STATE).exists() else 0
         process = start(place, out, *changes, resume=part > 0, processes=processes)
-        with process:
+        with ending(process):
             if part < times and wait_for_a_checkpoint(out, process, before):
                 time.sleep(rng.uniform(0, 0.4))
                 kill_all(process)
@@ -92,7 +105,7 @@ def test_a_run_that_is_killed_many_times_ends_as_if_it_had_not_been(place, tmp_p
 
 @pytest.mark.slow
 def test_two_processes_that_are_killed_end_as_if_they_had_not_been(place, tmp_path):
-    with start(place, tmp_path / "whole", processes=2) as process:
+    with ending(start(place, tmp_path / "whole", processes=2)) as process:
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0, said
     assert kill_again_and_again(place, tmp_path / "run", 2, processes=2) >= 1
@@ -104,7 +117,7 @@ def test_two_processes_that_are_killed_end_as_if_they_had_not_been(place, tmp_pa
 @pytest.mark.parametrize("kind", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_stops_a_run_in_good_order(place, tmp_path, kind):
     out = tmp_path / "run"
-    with start(place, out, {"training": {"updates": 100_000, "patience": None}}) as process:
+    with ending(start(place, out, {"training": {"updates": 100_000, "patience": None}})) as process:
         assert wait_for_a_checkpoint(out, process, 0)
         process.send_signal(kind)
         _, said = process.communicate(timeout=60)

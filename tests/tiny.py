@@ -14,6 +14,8 @@ import yaml
 
 from pointing import checkpoint, journal
 from pointing.config import read_config
+from pointing.model import Seq2Seq
+from pointing.preparation import prepare
 from pointing.training import train
 
 ROOT = Path(__file__).parent.parent
@@ -90,7 +92,7 @@ def events(out):
 
 
 def command(*arguments, processes=1):
-    several = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--master-port", "0"]
+    several = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     start = [] if processes == 1 else several
     return [sys.executable, *start, "-m", "pointing", *map(str, arguments)]
 
@@ -105,3 +107,17 @@ def pointing(*arguments, folder, processes=1):
         command(*arguments, processes=processes),
         **{"cwd": folder, "env": environment(), "capture_output": True, "text": True, "check": False, "timeout": 120},
     )
+
+
+def untrained(folder, *changes, name="run", seed=0, **sizes):
+    """A run's folder with large random weights, on a corpus in `folder` that is made at the first call."""
+    config = read_config(write(folder, *changes, **sizes))
+    corpus, _ = prepare(config, folder / f"prepared-{name}", workers=1)
+    checkpoint.start(folder / name, config, corpus)
+    torch.manual_seed(seed)
+    model = Seq2Seq(config.model, len(corpus.source), len(corpus.target))
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, 0, 0.8)
+    about = {"update": 7, "placeholders": corpus.target.placeholders}
+    checkpoint.write(folder / name / checkpoint.MODEL, dict(model.named_parameters()), about)
+    return folder / name
