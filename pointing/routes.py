@@ -67,13 +67,11 @@ class Routes:
             self.ids = torch.cat([candidates, candidates.new_tensor([EOS, UNK])]).unique()
             span = torch.searchsorted(self.ids, span.to(self.ids.device))
         self.entities = slice(*span.tolist())  # the placeholders' columns, which lie together
-        self.weight: Tensor | None = None  # (R, C)
+        self.weight: Tensor | None = None  # (R + 1, C), the bias below
         if output.shortlist is not None:
             rows = slice(None) if self.ids is None else self.ids
-            self.bias = output.shortlist.bias[rows]
-            self.weight = (
-                output.shortlist.weight[rows].t().contiguous()
-            )  # with few rows, a product with it takes half the time so
+            weight, bias = output.shortlist.weight[rows], output.shortlist.bias[rows]
+            self.weight = torch.cat([weight.t(), bias.unsqueeze(0)])  # as `Stepper` lays out the other weights
 
     def places(self, x_words: Tensor, x_mask: Tensor) -> Places:
         name = x_words.masked_fill(~x_mask, NONE)
@@ -99,7 +97,7 @@ class Routes:
             out = out | (name.unsqueeze(3) == barred.unsqueeze(2)).any(3)
         if self.weight is None:
             return Candidates(together.masked_fill(out, -math.inf), choice, name), torch.sigmoid(switch)
-        flat = exact(torch.addmm(self.bias, readout.flatten(0, 1), self.weight))
+        flat = exact(torch.mm(F.pad(readout.flatten(0, 1), (0, 1), value=1.0), self.weight))
         logits = flat.view(B, K, -1)  # (B, K, C)
         shift = (F.logsigmoid(switch) - log_total(flat).view(B, K)).unsqueeze(-1)  # (B, K, 1)
         column = places.column.unsqueeze(1).expand(B, K, J)

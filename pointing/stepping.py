@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from pointing.model import Seq2Seq, Source
 from pointing.pointer_softmax import masked_log_softmax
@@ -60,14 +61,13 @@ class Stepper:
 
 
 class _Products:
-    """x → W x + b for several W and b at once."""
+    """x → W x + b for several W and b at once; b is one more row of W, which spares copying it to every row."""
 
     def __init__(self, weights: list[Tensor], biases: list[Tensor | None]) -> None:
         self.widths = [len(weight) for weight in weights]
-        self.weight = torch.cat(weights).t().contiguous()
         parts = [w.new_zeros(len(w)) if b is None else b for w, b in zip(weights, biases, strict=True)]
-        self.bias = torch.cat(parts)
+        self.weight = torch.cat([torch.cat(weights).t(), torch.cat(parts).unsqueeze(0)])
 
     def __call__(self, x: Tensor) -> tuple[Tensor, ...]:
-        parts: tuple[Tensor, ...] = torch.addmm(self.bias, x, self.weight).split(self.widths, -1)
+        parts: tuple[Tensor, ...] = torch.mm(F.pad(x, (0, 1), value=1.0), self.weight).split(self.widths, -1)
         return parts
