@@ -1,11 +1,10 @@
 import json
-import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+import tiny
 import torch
 
 from pointing.distributed import processes
@@ -48,12 +47,11 @@ def found():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    folder = Path(__file__).parent.parent
-    start = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "PYTHONPATH": str(folder)}
+    start = tiny.environment() | {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     started = [
         subprocess.Popen(
             [sys.executable, "-W", "error", "-c", SCRIPT],
-            env={**os.environ, **start, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            env=start | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -107,3 +105,40 @@ def test_a_device_that_is_not_there_is_misuse(device, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(Misuse, match=f"device '{device}'"), processes(device):
         pass
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"large_vocabulary": 9},
+        pytest.param({"samples": 1}, marks=pytest.mark.slow),
+        pytest.param({"accumulate": 2, "loss": "marginal", "large_vocabulary": 9}, marks=pytest.mark.slow),
+    ],
+)
+def test_two_processes_learn_what_one_learns(tmp_path, changes):
+    # 17 pairs, 8 at a time: every epoch has a batch of one, of which the second process gets nothing
+    settings = {
+        "optimizer": "adadelta",
+        "learning_rate": 1.0,
+        "updates": 21,
+        "validate_every": 7,
+        "samples": 1,
+        **changes,
+    }
+    one, two = tmp_path / "one", tmp_path / "two"
+    tiny.train_in(tmp_path, one, tiny.STILL, {"training": settings}, train=17, dev=5)
+    path = tiny.write(tmp_path, tiny.STILL, {"training": settings})
+    arguments = ["train", path, "--out", two, "--corpus", tmp_path / "prepared", "--json"]
+    result = tiny.pointing(*arguments, folder=tmp_path, processes=2)
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 1  # the first process speaks, and nobody else
+    assert result.stderr.count("update 7: dev NLL") == 1
+    alone, together = tiny.tensors(one), tiny.tensors(two)
+    assert together.keys() == alone.keys() | {"random.1"}
+    for name, tensor in alone.items():
+        if not name.startswith("random"):
+            torch.testing.assert_close(together[name], tensor, rtol=1e-3, atol=1e-5, msg=f"{name} differs")
+    losses = [[line["nll"] for line in tiny.events(out) if line["event"] == "validation"] for out in (one, two)]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+    assert sorted(path.name for path in two.iterdir()) == sorted(path.name for path in one.iterdir())
+    assert len(list((two / "tensorboard").iterdir())) == 1
