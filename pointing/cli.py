@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 
 from pointing import __version__
-from pointing.config import checked, pairs
 from pointing.errors import Failure, Misuse, Stopped
 
 app = typer.Typer(
@@ -121,6 +120,7 @@ def generate(
 ) -> None:
     """Lines in, lines out, in order: an output for each line, and of each of its words where it came from."""
     from pointing import generating
+    from pointing.config import checked, pairs
     from pointing.search import Search
 
     asked = {"beam": beam, "nbest": nbest, **pairs(changes or ())}
