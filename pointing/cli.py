@@ -195,7 +195,7 @@ def dictionary(
 ) -> None:
     """Induce a word dictionary from parallel text."""
     from pointing import preparation
-    from pointing.config import Parallel, Text
+    from pointing.config import Parallel, Text, checked
 
     text = checked(Text, {"tokenizer": tokenizer, "lowercase": lowercase})
     made = preparation.induce_dictionary(Parallel(source=source, target=target), text, languages)
