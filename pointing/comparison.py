@@ -188,7 +188,11 @@ def _difference(name: str, found: Difference) -> str:
     digits = 0 if name in COUNTS else 1
     sizes = (found.bootstrap.difference, found.bootstrap.low, found.bootstrap.high)
     size, low, high = (f"{number:+,.{digits}f}" for number in sizes)
-    return f"{size} [{low}, {high}], p {found.bootstrap.p_value:.3f} / {found.p_randomisation:.3f}"
+    return f"{size} [{low}, {high}], p {_p(found.bootstrap.p_value)} / {_p(found.p_randomisation)}"
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 
 def _json(measure: Measure, interval: Interval | None) -> dict[str, Any]:

@@ -50,6 +50,11 @@ def test_a_table_by_hand():
     assert [row[0] for row in report.differences_table().rows] == ["accuracy", "words invented"]
 
 
+def test_a_p_value_is_never_shown_as_0():
+    systems = [Scored(str(k), [""] * 40, [mean(values)]) for k, values in enumerate((ZEROS, ONES))]
+    assert compare(systems, resamples=100, trials=2000).differences_table().rows[0][1].endswith("p 0.010 / <0.001")
+
+
 def test_the_same_system_differs_in_nothing():
     one = [mean(HALF), invented(HALF)]
     report = small(Scored("a", [""] * 40, one), Scored("b", [""] * 40, one))
