@@ -83,8 +83,11 @@ def start(folder: Path, config: Config, corpus: Corpus) -> None:
 
 def clear_away(folder: Path) -> None:
     """Removes the files that a run was writing when it was killed."""
-    for name in (MODEL, STATE, METRICS):
-        for part in folder.glob(f".{name}.*.part"):
+    for pattern in (
+        *(f".{name}.*.part" for name in (MODEL, STATE, METRICS)),
+        ".tmp??????",
+    ):  # the last: safetensors' own
+        for part in folder.glob(pattern):
             part.unlink(missing_ok=True)
 
 
@@ -93,7 +96,9 @@ def write(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None
     with whole_file(path) as part:
         try:
             plain = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
+            mode = part.stat().st_mode
             save_file(plain, part, {"format": "pt", "pointing": FORMAT, "about": json.dumps(about)})
+            part.chmod(mode)  # safetensors puts a file of its own in the place, readable to nobody else
         except SafetensorError as error:
             raise OSError(None, str(error)) from None
         with part.open("rb") as file:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-IN_CACHE = 2**17  # numbers of the attention's (B, J, A) tensor worked on at a time
+IN_CACHE = 2**16  # numbers of the attention's (B, J, A) tensor worked on at a time
 
 
 def gru(gates: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -64,14 +64,14 @@ def step(gates: Tensor, recurrent: Tensor, s: Tensor) -> Tensor:
 class _GRU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, gates: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        T, D, B, S = *gates.shape[:3], s.shape[-1]
-        states, kept = gates.new_empty(T + 1, D, B, S), gates.new_empty(T, D, B, 4 * S)
+        states = gates.new_empty(len(gates) + 1, *s.shape)
         states[0] = s
+        kept = _sums(gates, bias.unsqueeze(1))
         cell = _Cell(kept)
-        across, shift = _to_cell(weight, 1).mT.contiguous(), _to_cell(bias, 1).unsqueeze(1)
-        for t, gates_t in enumerate(gates.unbind(0)):
-            torch.baddbmm(shift, states[t], across, out=cell.recurrent[t])
-            cell.forward(t, gates_t, states[t], out=states[t + 1])
+        across = _to_cell(weight, 1).mT.contiguous()
+        for t in range(len(gates)):
+            cell.recurrent[t].baddbmm_(states[t], across)
+            cell.forward(t, states[t], out=states[t + 1])
         ctx.save_for_backward(states, kept, weight)
         return states[1:]
 
@@ -100,23 +100,23 @@ class _ConditionalGRU(torch.autograd.Function):
         (T, B, _), S, (_, J, A) = gates.shape, s.shape[-1], h.shape
         new = gates.new_empty
         states, middles, c, query, e = new(T + 1, B, S), new(T, B, S), new(T, B, A), new(T, B, A), new(T, B, J)
-        first_kept, second_kept, context = new(T, B, 4 * S), new(T, B, 4 * S), new(B, 3 * S)
+        first_kept = _sums(gates, w.first_bias)
+        second_kept = _sums(w.context_bias.expand(T, B, -1), w.second_bias)
         first, second = _Cell(first_kept), _Cell(second_kept)
         states[0] = s
         first_across, second_across = _to_cell(w.first).t().contiguous(), _to_cell(w.second).t().contiguous()
-        first_bias, second_bias = _to_cell(w.first_bias), _to_cell(w.second_bias)
         query_across, context_across = w.query.t().contiguous(), w.context.t().contiguous()
         closed = torch.zeros_like(e[0]).masked_fill_(~x_mask, -torch.inf)
-        for t, gates_t in enumerate(gates.unbind(0)):
-            torch.addmm(first_bias, states[t], first_across, out=first.recurrent[t])
-            first.forward(t, gates_t, states[t], out=middles[t])
+        for t in range(T):
+            first.recurrent[t].addmm_(states[t], first_across)
+            first.forward(t, states[t], out=middles[t])
             torch.mm(middles[t], query_across, out=query[t])
             for some, hidden in _hidden(keys, query[t]):
                 torch.addmv(closed[some].view(-1), hidden.view(-1, A), w.score.view(-1), out=e[t, some].view(-1))
             torch.bmm(e[t].softmax(-1).unsqueeze(1), h, out=c[t].unsqueeze(1))
-            torch.addmm(w.context_bias, c[t], context_across, out=context)
-            torch.addmm(second_bias, middles[t], second_across, out=second.recurrent[t])
-            second.forward(t, context, middles[t], out=states[t + 1])
+            second.gates[t].addmm_(c[t], context_across)
+            second.recurrent[t].addmm_(middles[t], second_across)
+            second.forward(t, middles[t], out=states[t + 1])
         ctx.save_for_backward(states, middles, c, query, e, first_kept, second_kept, keys, h, *weights)
         return states[1:], c, e
 
@@ -168,19 +168,19 @@ class _ConditionalGRU(torch.autograd.Function):
 
 class _Cell:
     """A GRU's steps and what their gradients need, side by side in one tensor (T, …, 4S): U s + b of the new state,
-    reset, update, new. So what the product U s gives (the first three) and what the gates get (the last three) are
-    slices of it, of the activations and of their gradients alike, and nothing is copied."""
+    reset, update, new. What is added by the product U s (the first three) and by W x (the last three) are slices of
+    it, and so are their gradients: products are added up where they are needed, and nothing is copied."""
 
     def __init__(self, kept: Tensor) -> None:
-        S = self.S = kept.shape[-1] // 4
+        S = kept.shape[-1] // 4
         self.inner, self.reset, self.update, self.new = (part.unbind(0) for part in kept.split(S, -1))
         self.recurrent, self.gates = kept[..., : 3 * S].unbind(0), kept[..., S:].unbind(0)
         self.reset_update = kept[..., S : 3 * S].unbind(0)
 
-    def forward(self, t: int, gates: Tensor, s: Tensor, out: Tensor) -> None:
-        """s_t, once U s + b is in `recurrent[t]`."""
-        self.reset_update[t].add_(gates[..., : 2 * self.S]).sigmoid_()
-        torch.addcmul(gates[..., 2 * self.S :], self.reset[t], self.inner[t], out=self.new[t]).tanh_()
+    def forward(self, t: int, s: Tensor, out: Tensor) -> None:
+        """s_t, once all sums are there; they become what they activate."""
+        self.reset_update[t].sigmoid_()
+        self.new[t].addcmul_(self.reset[t], self.inner[t]).tanh_()
         torch.lerp(self.new[t], s, self.update[t], out=out)
 
     def backward(self, t: int, grad: Tensor, s: Tensor, into: _Cell) -> Tensor:
@@ -197,6 +197,17 @@ _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 
 
+def _sums(gates: Tensor, bias: Tensor) -> Tensor:
+    """The cells' sums (T, …, 4S) before their products: gates = W x + b (T, …, 3S) and the bias of U s (…, 3S)."""
+    S = gates.shape[-1] // 3
+    reset_update, new = bias.split([2 * S, S], -1)
+    sums = gates.new_empty(*gates.shape[:-1], 4 * S)
+    sums[..., :S] = new
+    torch.add(gates[..., : 2 * S], reset_update, out=sums[..., S : 3 * S])
+    sums[..., 3 * S :] = gates[..., 2 * S :]
+    return sums
+
+
 def _to_cell(weight: Tensor, dim: int = 0) -> Tensor:
     """U or its bias from torch's order (reset, update, new) to the cell's (new, reset, update)."""
     turned: Tensor = weight.roll(weight.shape[dim] // 3, dim)
@@ -210,7 +221,7 @@ def _from_cell(weight: Tensor, dim: int = 0) -> Tensor:
 
 def _hidden(keys: Tensor, query: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """tanh(keys + query) (B, J, A), some examples at a time, in a buffer that stays in the cache."""
-    at_a_time = max(1, IN_CACHE // keys[0].numel())
+    at_a_time = max(1, IN_CACHE * torch.get_num_threads() // keys[0].numel())  # each thread has a cache of its own
     buffer = torch.empty_like(keys[:at_a_time])
     for start in range(0, len(keys), at_a_time):
         some = slice(start, min(start + at_a_time, len(keys)))

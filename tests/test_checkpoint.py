@@ -53,6 +53,12 @@ def test_what_was_written_is_read(tmp_path, tied):
     assert parts(tmp_path) == []
 
 
+def test_checkpoints_can_be_read_by_whom_other_files_can(tmp_path):
+    checkpoint.write(tmp_path / "model.safetensors", {"a": torch.ones(3)}, ABOUT)
+    (tmp_path / "other").touch()
+    assert (tmp_path / "model.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
 def test_tensors_of_every_kind_come_back_to_the_bit(tmp_path):
     tensors = {
         "turned": torch.randn(3, 4).t(),
@@ -206,7 +212,7 @@ def test_settings_that_were_turned_off_stay_off(tmp_path, corpus):
 
 def test_a_new_run_removes_what_an_older_one_left(tmp_path, corpus):
     old = ["model.safetensors", "training.safetensors", "metrics.jsonl", "dictionary.tsv", ".model.safetensors.x1.part"]
-    for name in [*old, "notes.txt"]:
+    for name in [*old, ".tmpKzH4KD", "notes.txt"]:
         (tmp_path / name).write_text("old")
     (tmp_path / "tensorboard").mkdir()
     checkpoint.start(tmp_path, *corpus)

@@ -105,7 +105,7 @@ def pointing(*arguments, folder, processes=1):
     """The real command, to its end."""
     return subprocess.run(
         command(*arguments, processes=processes),
-        **{"cwd": folder, "env": environment(), "capture_output": True, "text": True, "check": False, "timeout": 120},
+        **{"cwd": folder, "env": environment(), "capture_output": True, "text": True, "check": False, "timeout": 300},
     )
 
 
