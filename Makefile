@@ -20,7 +20,7 @@ help:
 	touch $@
 
 demo: .venv/installed
-	$(BIN)/pointing reproduce rarest-word --quick --out runs/demo
+	$(BIN)/pointing demo --out runs/demo
 
 test: .venv/installed
 	$(BIN)/python -m pytest

@@ -46,6 +46,27 @@ def _options(
 
 
 @app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the pointer softmax' run; the rest stands beside it.")] = Path(
+        "runs/demo"
+    ),
+    updates: Annotated[int, typer.Option(min=3, help="Of each of the two models.")] = 1200,
+) -> None:
+    """Train both models on a generated corpus full of names, and show them names that they have never seen."""
+    from rich.console import Console
+
+    from pointing import demo
+    from pointing.output import show
+
+    table, outputs = demo.run(out, updates)
+    table.show()
+    console = Console(highlight=False, soft_wrap=True)
+    for output in outputs:
+        console.print(show(output))
+    print(f"\nTry it yourself: echo 'open my.conf with emacs29' | pointing generate {out} --show")
+
+
+@app.command()
 def prepare(
     config: Annotated[Path, typer.Argument(help="The experiment's YAML file.")],
     changes: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value.")] = None,
@@ -182,6 +203,29 @@ def evaluate(
     print("\n".join([*report.notes, *report.signatures()]))
     if written:
         print(f"written to {out}: {', '.join(written)}")
+
+
+@app.command()
+def plot(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs.")],
+    out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path("curves.png"),
+    measure: Annotated[
+        str, typer.Option(help="Of every validation: nll, comparable_nll, pointer_accuracy, bleu, …")
+    ] = "comparable_nll_word",
+    attention: Annotated[
+        str | None, typer.Option(help="Draw where the first run looks, and its switch, on this text instead.")
+    ] = None,
+) -> None:
+    """Learning curves of runs side by side, or the attention on a text, as a picture."""
+    from pointing import generating, journal, plots
+
+    plots.require_matplotlib()
+    if attention is not None:
+        plots.save(plots.attention(generating.load(runs[0]).generate([attention], attention=True)[0]), out)
+    else:
+        curves = {str(run): [journal.curve(run, measure)] for run in runs}
+        plots.learning_curves(out, {"dev": curves}, "updates", measure)
+    print(out)
 
 
 @app.command()

@@ -155,7 +155,8 @@ class Training(Settings):
     epochs: Positive | None = None  # or after so many times through the training data
     validate_every: Positive = 5_000  # updates
     patience: Positive | None = 10  # validations without a new best; null: never stop for it
-    select: Literal["nll", "bleu", "rouge"] = "nll"  # of the dev part: which checkpoint is the best
+    score: Literal["bleu", "rouge"] | None = None  # of greedy outputs of the whole dev part, at every validation
+    select: Literal["nll", "score"] = "nll"  # of the dev part: by which the best weights are kept
     samples: Annotated[int, Field(ge=0)] = 4  # dev outputs shown at every validation
     checkpoint_minutes: Annotated[float, Field(gt=0)] = 10.0
     precision: Literal["float32", "bfloat16", "float16"] = "float32"  # the latter two are for GPUs
@@ -167,6 +168,8 @@ class Training(Settings):
     def _a_line_ends_somewhere(self) -> Training:
         if self.decay == "linear" and self.updates is None:
             raise ValueError("decay linear ends at the last update: set training.updates")
+        if self.select == "score" and self.score is None:
+            raise ValueError("select: score needs training.score: bleu or rouge")
         return self
 
 

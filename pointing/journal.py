@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pointing.checkpoint import METRICS
+from pointing.errors import Misuse
 from pointing.files import write_text
 
 
@@ -53,6 +54,18 @@ def read(folder: Path) -> list[dict[str, Any]]:
     path = folder / METRICS
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
     return [json.loads(line) for line in lines]
+
+
+def curve(folder: Path, measure: str) -> list[tuple[float, float]]:
+    """A run's validations as (update, value); one of these at least must have the measure."""
+    found = [line for line in read(folder) if line["event"] == "validation"]
+    if not found:
+        raise Misuse("there is no validation in this run yet: nothing to draw", folder / METRICS)
+    points = [(line["update"], line[measure]) for line in found if isinstance(line.get(measure), int | float)]
+    if not points:
+        known = ", ".join(name for name, value in found[-1].items() if isinstance(value, float))
+        raise Misuse(f"no validation has {measure}; there are {known}", folder / METRICS)
+    return points
 
 
 def say(text: str) -> None:

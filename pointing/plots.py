@@ -53,8 +53,7 @@ def learning_curves(
     figure.supylabel(y_label, fontsize=10)
     axes[0].set_ylim(bottom=0)
     axes[0].legend(fontsize=8)
-    with whole_file(path) as part:
-        figure.savefig(part, format=path.suffix.removeprefix("."), dpi=150)
+    save(figure, path)
 
 
 def installed() -> bool:
@@ -121,5 +120,13 @@ def reliability(path: Path, systems: Mapping[str, Sequence[Bin]]) -> None:
     counts.set_ylabel("steps", fontsize=9)
     counts.set_xlabel("d_t, the switch's probability of the shortlist", fontsize=9)
     counts.set_xlim(0, 1)
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """The whole picture, in the format that the name ends with."""
+    kind = path.suffix.removeprefix(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise Misuse("a picture's name ends with .png, .svg or .pdf", path)
     with whole_file(path) as part:
-        figure.savefig(part, format=path.suffix.removeprefix("."), dpi=150)
+        figure.savefig(part, format=kind, dpi=150)

@@ -74,7 +74,7 @@ class PointerSoftmax(nn.Module):
         mask = torch.ones_like(target, dtype=torch.bool) if mask is None else mask
         z = target < self.words  # (B, T), True = shortlist
         real, at_word, at_place = _steps(mask), _steps(mask & z), _steps(mask & ~z)
-        evidence = evidence if isinstance(self.switch, Switch) else evidence[..., :1]  # what is not read is not gathered
+        evidence = evidence if isinstance(self.switch, Switch) else evidence[..., :1]  # not gathered if unread
         switch = self._switch(_rows(evidence, real), _rows(_copyable(location, target), real))  # (N,)
         log_d = F.logsigmoid(torch.where(_rows(z, real), switch, -switch))  # (N,)
         log_w = self._log_w_of(_rows(readout, at_word), _rows(target, at_word), candidates)

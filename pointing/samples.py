@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, islice
-from typing import Any, Literal
+from typing import Any
 
 from pointing import plots
 from pointing.blocks import tokenizer
@@ -29,12 +29,13 @@ class Samples:
         self.shown: list[Output] = []
         self.target = tokenizer(config.text, config.data.languages[1])
 
-    def take(self, model: Seq2Seq, select: Literal["nll", "bleu", "rouge"]) -> dict[str, Any]:
+    def take(self, model: Seq2Seq) -> dict[str, Any]:
         """Outputs of the model as it is, for `show`; returned: BLEU or ROUGE of the whole dev part, if asked for."""
         corpus = self.corpus
         self.generator = Generator(self.config, corpus.source, corpus.target, corpus.dictionary, model)
         self.shown = self._greedy(self.rows, attention=True)
-        return {} if select == "nll" else {select: self._score(select)}
+        score = self.config.training.score
+        return {} if score is None else {score: self._score(score == "bleu")}
 
     def show(self, journal: Journal, update: int) -> None:
         """Where people look: stderr and TensorBoard, copied words ⟦in brackets⟧."""
@@ -48,12 +49,12 @@ class Samples:
         if journal.board is not None and self.shown and plots.installed():
             journal.picture("attention", update, plots.attention(self.shown[0]))
 
-    def _score(self, select: Literal["bleu", "rouge"]) -> float:
+    def _score(self, bleu: bool) -> float:
         """Of words as the model sees them, since copied ones come out as they were written."""
         rows = range(len(self.dev))
         said = [" ".join(map(self.target.normalise, output.tokenized.split())) for output in self._greedy(rows)]
         meant = [" ".join(self.target(self.dev[row]["target_text"]).words) for row in rows]
-        measure = tokenised_bleu(said, [meant]) if select == "bleu" else rouge(said, [meant])[6]  # ROUGE-L F1
+        measure = tokenised_bleu(said, [meant]) if bleu else rouge(said, [meant])[6]  # ROUGE-L F1
         return measure.score or 0.0
 
     def _greedy(self, rows: range | list[int], attention: bool = False) -> list[Output]:

@@ -205,14 +205,15 @@ class Trainer:
         self.state.since, self.noted = {}, now
 
     def _validate(self) -> None:
-        start, state, select = time.monotonic(), self.state, self.settings.select
+        start, state, settings = time.monotonic(), self.state, self.settings
         with _still(self.model):
             numbers = validate(self.config, self.model, self.dev, self.processes)
             if not math.isfinite(numbers["nll"]):  # the update just made went astray
                 self._check(numbers["nll"], 0.0)
             if self.processes.first:
-                numbers |= self.samples.take(self.model, select)
-        score = self.processes.gather(numbers["nll"] if select == "nll" else -numbers.get(select, 0.0))[0]
+                numbers |= self.samples.take(self.model)
+        chosen_by = numbers["nll"] if settings.select == "nll" else -numbers.get(str(settings.score), 0.0)
+        score = self.processes.gather(chosen_by)[0]
         better = score < state.best
         state.waited = 0 if better else state.waited + 1
         if better:

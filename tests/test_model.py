@@ -67,7 +67,7 @@ def test_hypotheses_of_one_source_step_as_if_each_had_its_own():
 def test_our_loop_over_the_source_is_pytorchs():
     torch.manual_seed(3)
     model = Seq2Seq(Model(embedding=E, hidden=S, encoder_layers=2), X, V).double()
-    x, x_mask, *_ = inputs()
+    _, x_mask, *_ = inputs()
     embedded = torch.randn(J, B, E).double()
     ours, theirs = (run(embedded, x_mask.sum(1)) for run in (model.encoder._by_hand, model.encoder._by_library))
     real = x_mask.t()
