@@ -141,7 +141,7 @@ class Training(Settings):
     optimizer: Literal["adadelta", "adam", "adamw"] = "adadelta"
     learning_rate: Annotated[float, Field(gt=0)] | None = None  # adadelta: 1.0; adam and adamw: 0.001
     warmup: Annotated[int, Field(ge=0)] = 0  # updates over which the learning rate rises to its height
-    decay: Literal["none", "linear", "inverse-sqrt"] = "none"  # linear: to 0 at the last update
+    decay: Literal["none", "linear", "inverse-sqrt"] = "none"  # linear: down to 0 after the last update
     weight_decay: Annotated[float, Field(ge=0)] = 0.0  # of adamw
     clip: Annotated[float, Field(gt=0)] | None = 1.0  # the gradient's norm
     loss: Literal["joint", "marginal"] = "joint"

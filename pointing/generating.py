@@ -54,7 +54,9 @@ def print_all(
         lines = chain.from_iterable(map(read_lines, files)) if files else sys.stdin.buffer
         tagged = None if tags is None else entities.read_tags(tags)
         stream = generator.stream if here.world == 1 else generator.stream_on_all
-        outputs = stream(lines, settings, attention=html is not None, tags=tagged)
+        typed = not files and sys.stdin.isatty()  # somebody waits for the answer to each line
+        window = {"window": 1} if typed else {}
+        outputs = stream(lines, settings, attention=html is not None, tags=tagged, **window)
         if html is None:
             _print(outputs, kind, settings)
         else:
@@ -83,5 +85,5 @@ def _printed(outputs: Iterable[Output], kind: Kind, settings: Search) -> Iterato
             for one in [output, *output.alternatives]:
                 text = one.tokenized if kind == "tokenized" else one.text
                 print(text if settings.nbest == 1 else f"{one.line} ||| {text} ||| {one.score:.4f}")
+        sys.stdout.flush()
         yield output
-    sys.stdout.flush()

@@ -296,7 +296,8 @@ def _signals() -> Iterator[list[int]]:
 def _line(update: int, numbers: dict[str, Any], better: bool) -> str:
     """A validation in one line."""
     parts = [f"update {update:,}: dev NLL {numbers['nll']:.2f} a sentence, {numbers['nll_word']:.3f} a word"]
-    parts += [f"comparable {numbers['comparable_nll_word']:.3f}"]
+    if numbers["comparable_nll_word"] is not None:  # a pointer network has no shortlist to compare
+        parts.append(f"comparable {numbers['comparable_nll_word']:.3f}")
     if numbers["pointer_accuracy"] is not None:
         parts.append(f"pointers {numbers['pointer_accuracy']:.1%} right")
     if "switch" in numbers:

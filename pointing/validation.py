@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,9 @@ def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Steps:
     predicted = model(batch.x, batch.x_mask, batch.y)
     log_l, V = predicted[2], model.output.words
     log_p = log_likelihood(config, model, predicted, batch)
-    same = comparable(model, predicted, batch) if model.output.shortlist is not None else torch.zeros_like(log_p)
+    same = (
+        comparable(model, predicted, batch) if model.output.shortlist is not None else torch.full_like(log_p, math.nan)
+    )
     target, mask = choices(model, batch, log_l, to_attention=False)
     pointing = mask & (target >= V)
     place = torch.where(pointing, target - V, 0)
@@ -62,8 +65,8 @@ def _numbers(steps: Steps) -> dict[str, Any]:
         "words": int(words),
         "nll": -log_p / sentences,
         "nll_word": -log_p / words,
-        "comparable_nll": -same / sentences,
-        "comparable_nll_word": -same / words,
+        "comparable_nll": None if math.isnan(same) else -same / sentences,
+        "comparable_nll_word": None if math.isnan(same) else -same / words,
         "pointers": int(pointers),
         "pointer_accuracy": right / pointers if pointers else None,
     }

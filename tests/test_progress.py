@@ -13,7 +13,7 @@ def test_off_a_terminal_there_are_plain_lines_with_rate_and_time_left(capsys, mo
         bar.advance(10)
     assert capsys.readouterr().err.splitlines() == [
         "counting: 10 of 100 pairs, 5 pairs/s, 18 s left, loss 2.5",
-        "counting: 10 of 100 pairs, 2 pairs/s, 36 s left, loss 2.5",
+        "counting: 10 of 100 pairs, 2.5 pairs/s, 36 s left, loss 2.5",
     ]
 
 
