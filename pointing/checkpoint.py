@@ -49,6 +49,8 @@ def load(folder: str | Path) -> Run:
     dictionary = folder / "dictionary.tsv"
     model = Seq2Seq(config.model, len(source), len(target))
     put(tensors, dict(model.named_parameters()), folder / MODEL)
+    if odd := [name for name, weight in model.named_parameters() if not weight.isfinite().all()]:
+        raise Misuse(f"{odd[0]} has weights that are not numbers: train it again", folder / MODEL)
     words = Dictionary.load(dictionary) if dictionary.exists() else None
     return Run(config, source, target, words, model.eval(), about)
 
@@ -61,7 +63,7 @@ def settings(folder: Path) -> Config:
     try:
         values = yaml.safe_load(path.read_bytes())
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Misuse(f"cannot be read: {error}", path) from None
+        raise Misuse(f"cannot be read: {' '.join(str(error).split())}", path) from None
     return checked(Config, values if isinstance(values, dict) else {}, path)
 
 

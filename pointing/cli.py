@@ -137,7 +137,7 @@ def generate(
     ] = None,
     tags: Annotated[Path | None, typer.Option(help="Entity tags of the text, for a run with entity pointers.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="Of the CPU.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Of the CPU.")] = None,
 ) -> None:
     """Lines in, lines out, in order: an output for each line, and of each of its words where it came from."""
     from pointing import generating

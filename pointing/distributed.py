@@ -85,6 +85,8 @@ def processes(device: str = "auto") -> Iterator[Processes]:
             raise Misuse(f"device {device!r}: this machine has no GPU that torch can use")
         place = torch.device("cuda", local if place.index is None else place.index)
         torch.cuda.set_device(place)
+    if place.type not in ("cpu", "cuda"):
+        raise Misuse(f"device {device!r}: choose auto, cpu or cuda")
     if world == 1:
         yield Processes(rank, world, place)
         return

@@ -140,6 +140,8 @@ def write_text(path: str | Path, text: str) -> None:
 def _say_what_the_disk_says(path: Path) -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:  # not the file's, but of what is printed while it is written
+        raise
     except OSError as error:
         # An error without a name is a full disk; one with the name of another file is somebody else's to explain.
         if error.filename is None or f".{path.name}." in str(error.filename) or Path(error.filename) == path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ import torch
 from pointing import checkpoint, entities
 from pointing.distributed import processes
 from pointing.errors import Misuse
-from pointing.files import read_lines, whole_file
+from pointing.files import BOM, read_lines, whole_file
 from pointing.generation import Generator
 from pointing.html import page
 from pointing.journal import say
@@ -22,6 +23,7 @@ from pointing.output import Output, show
 from pointing.search import Search
 
 Kind = Literal["text", "tokenized", "json", "show"]
+STDIN = Path("-")
 
 
 def load(folder: str | Path, device: str = "auto") -> Generator:
@@ -45,23 +47,50 @@ def print_all(
     """Everything on standard output as it comes; under torchrun, by the first process."""
     if threads is not None:
         torch.set_num_threads(threads)
-    if nothing := [file for file in files if not file.is_file()]:
-        raise Misuse("there is no such file", nothing[0])
+    _check(files, html)
     with processes(device) as here:
         loaded = checkpoint.load(run)
         model = loaded.model.to(here.device)
         generator = Generator(loaded.config, loaded.source, loaded.target, loaded.dictionary, model)
-        lines = chain.from_iterable(map(read_lines, files)) if files else sys.stdin.buffer
+        lines = chain.from_iterable(map(_lines, files or [STDIN]))
         tagged = None if tags is None else entities.read_tags(tags)
         stream = generator.stream if here.world == 1 else generator.stream_on_all
-        typed = not files and sys.stdin.isatty()  # somebody waits for the answer to each line
+        typed = (not files or STDIN in files) and sys.stdin.isatty()  # somebody waits for the answer to each line
         window = {"window": 1} if typed else {}
         outputs = stream(lines, settings, attention=html is not None, tags=tagged, **window)
-        if html is None:
+        if html is None or not here.first:  # only one process may write the page
             _print(outputs, kind, settings)
         else:
             with whole_file(html) as part, part.open("w", encoding="utf-8") as file:
                 file.writelines(page(_printed(outputs, kind, settings), str(run)))
+
+
+def _check(files: list[Path], html: Path | None) -> None:
+    """What would go wrong later is said before any work. A pipe is as good as a file."""
+    for file in files:
+        if file != STDIN and not file.exists():
+            raise Misuse("there is no such file", file)
+        if file.is_dir():
+            raise Misuse("this is a folder, not a file of lines", file)
+    if sys.stdin is None and (not files or STDIN in files):
+        raise Misuse("there is nothing to read: standard input is closed; give a file")
+    if sys.stdout is None:
+        raise Misuse("there is nowhere to write: standard output is closed")
+    if html is not None and html.is_dir():
+        raise Misuse("this is a folder: give a file for the page", html)
+    if html is not None and html.exists() and any(file.exists() and html.samefile(file) for file in files):
+        raise Misuse("the page would take the place of the text: give another file", html)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 in, UTF-8 out, whatever the locale
+        sys.stdout.reconfigure(encoding="utf-8")
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    """The lines of a file, or of standard input as they come."""
+    if file != STDIN:
+        yield from read_lines(file)
+        return
+    for number, line in enumerate(sys.stdin.buffer):
+        yield line if number else line.removeprefix(BOM)
 
 
 def _print(outputs: Iterable[Output], kind: Kind, settings: Search) -> None:

@@ -43,11 +43,15 @@ class Search(Settings):
     probabilities are summed first."""
     normalize: Literal["none", "dl4mt", "gnmt"] = "dl4mt"
     """What a log-probability is divided by. dl4mt: the length, the end counted. gnmt: ((5 + length) / 6)^alpha."""
-    alpha: Annotated[float, Field(ge=0)] = 0.6
-    coverage: Annotated[float, Field(ge=0)] = 0.0  # GNMT's beta: a penalty for source words that got little attention
+    alpha: Annotated[float, Field(ge=0, le=100)] = 0.6
+    coverage: Annotated[float, Field(ge=0, allow_inf_nan=False)] = (
+        0.0  # GNMT's beta: a penalty for source words that got little attention
+    )
     min_length: Annotated[int, Field(ge=0)] = 0
-    max_length: Positive = 200
-    max_ratio: Annotated[float, Field(gt=0)] | None = 3.0  # at most so many words for each source word, and ten more
+    max_length: Annotated[int, Field(gt=0, le=100_000)] = 200
+    max_ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = (
+        3.0  # at most so many words for each source word, and ten more
+    )
     block_ngrams: Positive | None = None  # no n words in a row twice
     allow_unk: bool = False  # false: never the unknown word, but the best location or the next word
     unk_replace: bool = False  # the older trick: an unknown word becomes the source word of most attention
@@ -151,7 +155,9 @@ class _Beam:
         words = x_mask.sum(1) - 1  # without the end of sentence
         self.limit = torch.full_like(words, settings.max_length)
         if settings.max_ratio is not None:
-            self.limit = self.limit.minimum((settings.max_ratio * words).ceil().long() + SPARE)
+            self.limit = self.limit.minimum(
+                (settings.max_ratio * words).clamp(max=settings.max_length).ceil().long() + SPARE
+            )
         self.rows = torch.arange(B, device=device)  # which sources these are
         self.words = x_mask & (x_words != EOS)  # (B, J), for the coverage penalty
         # Of each hypothesis, K of them from the second step on:

@@ -149,6 +149,18 @@ def test_weights_of_another_model_are_refused():
             checkpoint.put(dict(other), weights(make()), Path("file.safetensors"))
 
 
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_weights_that_are_not_numbers_are_refused(tmp_path, corpus, odd):
+    # a search with them would never end
+    config, made = corpus
+    checkpoint.start(tmp_path, config, made)
+    tensors = weights(Seq2Seq(config.model, len(made.source), len(made.target)))
+    tensors["embedding.weight"] = torch.full_like(tensors["embedding.weight"], odd)
+    checkpoint.write(tmp_path / checkpoint.MODEL, tensors, ABOUT)
+    with pytest.raises(Misuse, match=r"model.safetensors: embedding.weight has weights that are not numbers"):
+        checkpoint.load(tmp_path)
+
+
 def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
     checkpoint.write(path, {"a": torch.ones(3)}, ABOUT)

@@ -100,7 +100,7 @@ def test_one_process_is_the_same_without_the_talk():
         assert p["p"].grad is grad
 
 
-@pytest.mark.parametrize("device", ["nonsense", "cuda:x", "cuda"])
+@pytest.mark.parametrize("device", ["nonsense", "cuda:x", "cuda", "meta", "mps"])
 def test_a_device_that_is_not_there_is_misuse(device, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(Misuse, match=f"device '{device}'"), processes(device):

@@ -90,3 +90,9 @@ def test_a_full_disk_is_a_failure_that_leaves_the_old_file(tmp_path):
         part.write_text("new" * 100_000)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_closed_pipe_is_not_blamed_on_the_file(tmp_path):
+    with pytest.raises(BrokenPipeError), whole_file(tmp_path / "page.html"):
+        raise BrokenPipeError(32, "Broken pipe")
+    assert not list(tmp_path.iterdir())

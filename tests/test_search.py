@@ -295,3 +295,21 @@ def test_settings_that_do_not_fit_together_are_refused():
     for values, word in (({"beam": 2, "nbest": 3}, "nbest"), ({"min_length": 9, "max_length": 8}, "min_length")):
         with pytest.raises(Misuse, match=word):
             checked(Search, values)
+
+
+@pytest.mark.parametrize("key", ["max_ratio", "alpha", "coverage"])
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_settings_that_are_no_numbers_are_refused(key, value):
+    with pytest.raises(Misuse, match=key):
+        checked(Search, {key: value})
+
+
+def test_a_ratio_beyond_all_integers_is_no_limit():
+    model, batch = make(), batch_of(*SOURCES)
+    for huge, none in zip(*(search(model, batch, Search(max_ratio=ratio)) for ratio in (1e30, None)), strict=True):
+        assert list(huge[0].choices) == list(none[0].choices)
+
+
+def test_a_length_beyond_all_memory_is_refused():
+    with pytest.raises(Misuse, match="max_length"):
+        checked(Search, {"max_length": 10**30})
