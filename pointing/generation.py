@@ -28,7 +28,7 @@ from pointing.search import Hypothesis, Search, not_training, search
 from pointing.vocabulary import Vocabulary
 
 WINDOW = 2048  # lines that are sorted by length together
-TOKENS = 4096  # source tokens of a batch, padding counted
+TOKENS = 256, 2048  # source tokens of a batch at least and at most, padding counted; more make it no faster
 SCORES = 1 << 24  # numbers that the shortlist may have at one step: sources × hypotheses × words
 
 
@@ -122,10 +122,12 @@ class Generator:
         lengths = np.array([len(line.ids) for line in lines])
         order = np.argsort(lengths, kind="stable")
         order = order[lengths[order] > 0]
+        share = -(-int(lengths.sum() + len(order)) // torch.get_num_threads())  # so that every thread has a batch
+        budget = min(max(share, TOKENS[0]), TOKENS[1])
         most = max(1, SCORES // (settings.beam * (settings.large_vocabulary or len(self.target))))
         while len(order):
             padded = (lengths[order[:most]] + 1) * np.arange(1, len(order[:most]) + 1)
-            taken = max(1, int(np.searchsorted(padded, TOKENS, side="right")))
+            taken = max(1, int(np.searchsorted(padded, budget, side="right")))
             yield order[:taken].tolist()
             order = order[taken:]
 
