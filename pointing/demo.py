@@ -50,7 +50,7 @@ def settings(data: Path, output: str, updates: int) -> Config:
     )
 
 
-def run(out: Path, updates: int = 1200) -> tuple[Table, list[Output]]:
+def run(out: Path, updates: int = 1600) -> tuple[Table, list[Output]]:
     """Trains, or goes on where it was cut off; returns the scores on unseen names, and a few outputs to look at."""
     data, corpus = out.parent / f"{out.name}-data", out.parent / f"{out.name}-corpus"
     if not data.exists():
