@@ -18,7 +18,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import opennmt
@@ -119,8 +118,7 @@ def main() -> None:
         rates = side_by_side(cases, args.updates, 3)
         top = max(top, peak(args.threads))
         train = corpus.split("train")
-        some = list(islice(iter(train.target_lengths), 100_000))
-        J, T = float(train.source_lengths[: len(some)].mean()) + 1, float(sum(some) / len(some))
+        J, T = float(train.source_lengths.mean()) + 1, float(train.target_lengths.mean())
         for case, rate in rates.items():
             V = 2_000 if "candidates" in case else sizes["vocabulary"]
             work = opennmt.our_multiplications(**{**sizes, "vocabulary": V}, J=J, T=T, copy="pointer" in case)

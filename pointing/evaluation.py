@@ -126,8 +126,7 @@ def evaluate(
     asked: Sequence[str | bytes] | None = list(read_lines(source)) if isinstance(source, str | Path) else source
     meant = [_read(reference) for reference in references]
     _check_counts(systems, (source, asked), list(zip(references, meant, strict=True)))
-    for path in (source_tags, reference_tags):
-        _check_tags(path, len(meant[0]))
+    tags, meant_tags = (_tags(path, len(meant[0])) for path in (source_tags, reference_tags))
     text, languages = _text(runs, lowercase, tokenized)
     plain = text.model_copy(update={"lowercase": False, "digits": "keep", "unicode": "keep"})
     read = tokenizer(text, languages[0]), tokenizer(text, languages[1])
@@ -142,8 +141,8 @@ def evaluate(
     test = _Test(
         asked,
         meant,
-        None if source_tags is None else list(read_tags(source_tags)),
-        None if reference_tags is None else list(read_tags(reference_tags)),
+        tags,
+        meant_tags,
         read,
         tokenizer(plain, languages[1]) if raw else read[1],
         first,
@@ -264,6 +263,10 @@ def _check_counts(
             raise Misuse(f"{count:,} lines, but {first} has {lines:,}: line n of both must be one example", name)
 
 
-def _check_tags(path: Path | None, lines: int) -> None:
-    if path is not None and (count := sum(1 for _ in read_tags(path))) != lines:
-        raise Misuse(f"tags of {count:,} lines, but there are {lines:,} examples", path)
+def _tags(path: Path | None, lines: int) -> Tags | None:
+    if path is None:
+        return None
+    tags = list(read_tags(path))
+    if len(tags) != lines:
+        raise Misuse(f"tags of {len(tags):,} lines, but there are {lines:,} examples", path)
+    return tags

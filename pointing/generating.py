@@ -16,7 +16,7 @@ from pointing import checkpoint, entities
 from pointing.distributed import processes
 from pointing.errors import Misuse
 from pointing.files import BOM, read_lines, whole_file
-from pointing.generation import Generator
+from pointing.generation import WINDOW, Generator
 from pointing.html import page
 from pointing.journal import say
 from pointing.output import Output, show
@@ -28,9 +28,13 @@ STDIN = Path("-")
 
 def load(folder: str | Path, device: str = "auto") -> Generator:
     """The best model of a run, ready to generate."""
-    run = checkpoint.load(folder)
     with processes(device) as here:
-        return Generator(run.config, run.source, run.target, run.dictionary, run.model.to(here.device))
+        return _load(folder, here.device)
+
+
+def _load(folder: str | Path, device: torch.device) -> Generator:
+    run = checkpoint.load(folder)
+    return Generator(run.config, run.source, run.target, run.dictionary, run.model.to(device))
 
 
 def print_all(
@@ -49,15 +53,14 @@ def print_all(
         torch.set_num_threads(threads)
     _check(files, html)
     with processes(device) as here:
-        loaded = checkpoint.load(run)
-        model = loaded.model.to(here.device)
-        generator = Generator(loaded.config, loaded.source, loaded.target, loaded.dictionary, model)
+        generator = _load(run, here.device)
         lines = chain.from_iterable(map(_lines, files or [STDIN]))
         tagged = None if tags is None else entities.read_tags(tags)
-        stream = generator.stream if here.world == 1 else generator.stream_on_all
         typed = (not files or STDIN in files) and sys.stdin.isatty()  # somebody waits for the answer to each line
-        window = {"window": 1} if typed else {}
-        outputs = stream(lines, settings, attention=html is not None, tags=tagged, **window)
+        window, on_all = 1 if typed else WINDOW, here.world > 1
+        outputs = generator.stream(
+            lines, settings, attention=html is not None, tags=tagged, window=window, on_all=on_all
+        )
         if html is None or not here.first:  # only one process may write the page
             _print(outputs, kind, settings)
         else:

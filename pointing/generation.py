@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import islice, starmap
 from typing import Any
 
 import numpy as np
@@ -67,34 +67,19 @@ class Generator:
         attention: bool = False,
         tags: Iterable[Tagged] | None = None,
         window: int = WINDOW,
+        on_all: bool = False,
     ) -> Iterator[Output]:
-        """The same one by one, in the lines' order, while they come in."""
-        for first, some, tagged in _windows(lines, tags, window):
-            yield from self.run(self.read(some, tagged), settings, attention=attention, first=first)
+        """The same one by one, in the lines' order, while they come in.
 
-    def stream_on_all(
-        self,
-        lines: Iterable[str | bytes],
-        settings: Search | None = None,
-        *,
-        attention: bool = False,
-        tags: Iterable[Tagged] | None = None,
-        window: int = WINDOW,
-    ) -> Iterator[Output]:
-        """`stream` by all processes of torchrun: the first reads the lines, shares them out, and gets all outputs."""
-        rank, world = dist.get_rank(), dist.get_world_size()
-        windows = _windows(lines, tags, window) if rank == 0 else iter(())
-        while True:
-            shares: list[Any] = list(islice(windows, world))
-            shares += [(0, [], None) if shares else None] * (world - len(shares))
-            share: list[Any] = [None]
-            dist.scatter_object_list(share, shares if rank == 0 else None)
-            if share[0] is None:
-                return
-            first, some, tagged = share[0]
-            gathered: list[Any] | None = [None] * world if rank == 0 else None
-            dist.gather_object(self.run(self.read(some, tagged), settings, attention=attention, first=first), gathered)
-            yield from chain.from_iterable(gathered or [])
+        With `on_all`, by all processes of torchrun: the first reads the lines and gets all outputs, the others none.
+        """
+
+        def work(first: int, some: list[str | bytes], tagged: list[Tagged] | None) -> list[Output]:
+            return self.run(self.read(some, tagged), settings, attention=attention, first=first)
+
+        windows = _windows(lines, tags, window)
+        for outputs in _on_all(work, windows) if on_all else starmap(work, windows):
+            yield from outputs
 
     def run(
         self, lines: Sequence[Line], settings: Search | None = None, *, attention: bool = False, first: int = 1
@@ -164,6 +149,21 @@ def _side_by_side(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
             yield pool.map
         finally:
             torch.set_num_threads(threads)
+
+
+def _on_all(work: Callable[..., list[Output]], windows: Iterator[Any]) -> Iterator[list[Output]]:
+    """`starmap` by all processes: the first has the windows, and gets what comes of them, in order."""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    while True:
+        shares: list[Any] = list(islice(windows, world)) if rank == 0 else []
+        shares += [(0, [], None) if shares else None] * (world - len(shares))
+        share: list[Any] = [None]
+        dist.scatter_object_list(share, shares if rank == 0 else None)
+        if share[0] is None:
+            return
+        gathered: list[Any] | None = [None] * world if rank == 0 else None
+        dist.gather_object(work(*share[0]), gathered)
+        yield from gathered or []
 
 
 def _windows(

@@ -55,3 +55,15 @@ def choices(model: Seq2Seq, batch: Batch, log_l: Tensor, to_attention: bool) -> 
     if to_attention:
         return torch.where(target == UNK, V + log_l.detach().argmax(2), target), mask
     return target, mask
+
+
+def pointers(model: Seq2Seq, batch: Batch, log_l: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(B, T) each: is it a step, is the observed choice of the step a pointer, and is l_t highest at that word?
+
+    The word counts, not which of its places.
+    """
+    V = model.output.words
+    target, mask = choices(model, batch, log_l, to_attention=False)
+    pointing = mask & (target >= V)
+    place = torch.where(pointing, target - V, 0)
+    return mask, pointing, pointing & (batch.x_words.gather(1, log_l.argmax(2)) == batch.x_words.gather(1, place))

@@ -6,7 +6,6 @@ from itertools import chain, islice
 from typing import Any
 
 from pointing import plots
-from pointing.blocks import tokenizer
 from pointing.config import Config
 from pointing.corpus import Corpus, Split
 from pointing.generation import Generator
@@ -15,24 +14,23 @@ from pointing.lines import Line
 from pointing.metrics import rouge, tokenised_bleu
 from pointing.model import Seq2Seq
 from pointing.output import Output, visible
+from pointing.scoring import words
 from pointing.search import Search
 
 
 class Samples:
     """The first dev examples with something to copy, or just the first ones."""
 
-    def __init__(self, config: Config, corpus: Corpus, dev: Split) -> None:
-        self.config, self.corpus, self.dev = config, corpus, dev
+    def __init__(self, config: Config, corpus: Corpus, dev: Split, model: Seq2Seq) -> None:
+        self.config, self.dev = config, dev
+        self.generator = Generator(config, corpus.source, corpus.target, corpus.dictionary, model)
         count = config.training.samples
         wanted = chain(dev.rows_with_pointers(len(corpus.target)), range(len(dev)))
         self.rows = list(islice(dict.fromkeys(islice(wanted, 2 * count)), count))
         self.shown: list[Output] = []
-        self.target = tokenizer(config.text, config.data.languages[1])
 
-    def take(self, model: Seq2Seq) -> dict[str, Any]:
+    def take(self) -> dict[str, Any]:
         """Outputs of the model as it is, for `show`; returned: BLEU or ROUGE of the whole dev part, if asked for."""
-        corpus = self.corpus
-        self.generator = Generator(self.config, corpus.source, corpus.target, corpus.dictionary, model)
         self.shown = self._greedy(self.rows, attention=True)
         score = self.config.training.score
         return {} if score is None else {score: self._score(score == "bleu")}
@@ -51,9 +49,9 @@ class Samples:
 
     def _score(self, bleu: bool) -> float:
         """Of words as the model sees them, since copied ones come out as they were written."""
-        rows = range(len(self.dev))
-        said = [" ".join(map(self.target.normalise, output.tokenized.split())) for output in self._greedy(rows)]
-        meant = [" ".join(self.target(self.dev[row]["target_text"]).words) for row in rows]
+        rows, target = range(len(self.dev)), self.generator.tokenizer
+        said = [" ".join(words(output, target)) for output in self._greedy(rows)]
+        meant = [" ".join(words(self.dev[row]["target_text"], target)) for row in rows]
         measure = tokenised_bleu(said, [meant]) if bleu else rouge(said, [meant])[6]  # ROUGE-L F1
         return measure.score or 0.0
 
@@ -66,7 +64,6 @@ class Samples:
 
 def marked(output: Output) -> str:
     """An output's words, those that were copied ⟦in brackets⟧."""
-    words = (
+    return " ".join(
         visible(token.text) if token.origin == "shortlist" else f"⟦{visible(token.text)}⟧" for token in output.tokens
     )
-    return " ".join(words)

@@ -27,7 +27,7 @@ from pointing.copying import Bin, Example, closest, copy_scores, switch_scores
 from pointing.corpus import SCHEMA, Batch, Split, plan
 from pointing.entities import Tagged
 from pointing.files import count_lines, read_blocks
-from pointing.loss import choices
+from pointing.loss import pointers
 from pointing.metrics import DUC_BYTES, bleu, chrf, exact_match, rouge, tokenised_bleu
 from pointing.output import Output
 from pointing.pointer_softmax import Switch
@@ -167,15 +167,12 @@ def switch_measures(
 @torch.inference_mode()
 def _steps(run: Run, batch: Batch, example: npt.NDArray[np.int64]) -> list[npt.NDArray[Any]]:
     """Of every real step: d_t, was it the shortlist, its example, was it a pointer, was l_t highest at that word."""
-    model, V = run.model, len(run.target)
+    model = run.model
     batch = batch.to(next(model.parameters()).device)
     _, evidence, log_l = model(batch.x, batch.x_mask, batch.y)
-    target, mask = choices(model, batch, log_l, to_attention=False)
-    pointing = target >= V
-    place = torch.where(pointing, target - V, 0)
-    found = pointing & (batch.x_words.gather(1, log_l.argmax(2)) == batch.x_words.gather(1, place))
+    mask, pointing, found = pointers(model, batch, log_l)
     assert isinstance(model.output.switch, Switch)
-    d = model.output.switch(evidence[mask]).sigmoid().squeeze(-1)
+    d = model.output.switch(evidence[mask]).sigmoid()
     parts = (d.float(), ~pointing[mask], pointing[mask], found[mask])
     d_t, z, pointed, right = (part.cpu().numpy() for part in parts)
     return [d_t, z, np.repeat(example, mask.sum(1).cpu().numpy()), pointed, right]

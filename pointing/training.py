@@ -29,6 +29,7 @@ from pointing.preparation import prepare
 from pointing.progress import Progress, progress
 from pointing.resuming import State
 from pointing.samples import Samples
+from pointing.search import not_training
 from pointing.validation import validate
 
 NOTE_EVERY = 50  # updates
@@ -80,7 +81,7 @@ class Trainer:
         if not len(train) or not len(self.dev):
             raise Misuse("there is nothing to learn from: the training or dev part is empty", corpus.folder)
         self.batches = Batches(train, settings.batch, settings.batch_by, seed=settings.seed, **where)
-        self.samples = Samples(config, corpus, self.dev)
+        self.samples = Samples(config, corpus, self.dev, self.model)
         self.journal = Journal(folder, self.state.update) if processes.first else None
         self.clock = self.saved = self.noted = time.monotonic()
 
@@ -118,7 +119,7 @@ class Trainer:
             loss = -log_p.sum() / sequences
             (loss * state.scale if settings.precision == "float16" else loss).backward()
             sums += torch.stack([loss.detach().double() * sequences, mine.mask.sum().double()])
-        self.evidence = predicted[1].detach()[mine.mask]
+        self.seen = predicted[1].detach(), mine.mask  # for the next note
         others.sum_gradients(self.parameters)
         save = others.first and time.monotonic() - self.saved > 60 * settings.checkpoint_minutes
         loss_sum, count, stops, saves = others.sum(torch.cat([sums, sums.new_tensor([stop, save])])).tolist()
@@ -196,8 +197,9 @@ class Trainer:
         }
         said = f"{numbers['words_per_second']:,.0f} words/s, loss {numbers['loss_word']:.3f} a word"
         if isinstance(self.model.output.switch, Switch):
-            with torch.no_grad(), _still(self.model):
-                numbers["pointing"] = float(1 - self.model.output.switch(self.evidence).sigmoid().mean())
+            with torch.no_grad(), not_training(self.model):
+                evidence, mask = self.seen
+                numbers["pointing"] = float(1 - self.model.output.switch(evidence[mask]).sigmoid().mean())
             said += f", pointing {numbers['pointing']:.1%}"
         bar.note(said)
         if self.journal is not None:
@@ -206,12 +208,12 @@ class Trainer:
 
     def _validate(self) -> None:
         start, state, settings = time.monotonic(), self.state, self.settings
-        with _still(self.model):
+        with not_training(self.model):
             numbers = validate(self.config, self.model, self.dev, self.processes)
             if not math.isfinite(numbers["nll"]):  # the update just made went astray
                 self._check(numbers["nll"], 0.0)
             if self.processes.first:
-                numbers |= self.samples.take(self.model)
+                numbers |= self.samples.take()
         chosen_by = numbers["nll"] if settings.select == "nll" else -numbers.get(str(settings.score), 0.0)
         score = self.processes.gather(chosen_by)[0]
         better = score < state.best
@@ -262,16 +264,6 @@ def _in_turn(others: Processes, work: Callable[[], Corpus]) -> Corpus:
 
 def _dtype(precision: str) -> torch.dtype:
     return torch.float16 if precision == "float16" else torch.bfloat16
-
-
-@contextmanager
-def _still(model: Seq2Seq) -> Iterator[None]:
-    """Without noise or dropout, for a look at what is there."""
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train()
 
 
 @contextmanager

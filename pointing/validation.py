@@ -14,7 +14,7 @@ from pointing.config import Config
 from pointing.copying import switch_scores
 from pointing.corpus import Batch, Split, plan
 from pointing.distributed import Processes
-from pointing.loss import choices, comparable, log_likelihood
+from pointing.loss import comparable, log_likelihood, pointers
 from pointing.model import Seq2Seq
 from pointing.pointer_softmax import Switch
 
@@ -40,21 +40,15 @@ def validate(config: Config, model: Seq2Seq, split: Split, processes: Processes)
 
 def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Steps:
     predicted = model(batch.x, batch.x_mask, batch.y)
-    log_l, V = predicted[2], model.output.words
     log_p = log_likelihood(config, model, predicted, batch)
     same = (
         comparable(model, predicted, batch) if model.output.shortlist is not None else torch.full_like(log_p, math.nan)
     )
-    target, mask = choices(model, batch, log_l, to_attention=False)
-    pointing = mask & (target >= V)
-    place = torch.where(pointing, target - V, 0)
-    found = batch.x_words.gather(1, log_l.argmax(2)) == batch.x_words.gather(
-        1, place
-    )  # the word counts, not which of it
-    sums = [mask.sum(), log_p.sum(), same.sum(), pointing.sum(), (found & pointing).sum()]
+    mask, pointing, found = pointers(model, batch, predicted[2])
+    sums = [mask.sum(), log_p.sum(), same.sum(), pointing.sum(), found.sum()]
     d, z = log_p.new_empty(0), mask.new_empty(0)
     if isinstance(model.output.switch, Switch):
-        d, z = model.output.switch(predicted[1][mask]).sigmoid(), (target < V)[mask]
+        d, z = model.output.switch(predicted[1][mask]).sigmoid(), ~pointing[mask]
     return Steps(np.array([len(batch.x), *(number.item() for number in sums)], np.float64), _array(d), _array(z))
 
 

@@ -213,7 +213,7 @@ from test_generation import make
 rank = int(sys.argv[3])
 dist.init_process_group("gloo", f"file://{sys.argv[2]}", rank=rank, world_size=2)
 lines = [f"the cat saw Zoe {n}" for n in range(11)] if rank == 0 else []
-for output in make().stream_on_all(lines, window=2):
+for output in make().stream(lines, window=2, on_all=True):
     print(output.line, output.text, flush=True)
 dist.destroy_process_group()
 """
