@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,6 +111,18 @@ def write(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and what the header says about them; a file that is cut, or not ours, is refused."""
+    with _opened(path) as (file, about):
+        return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+
+
+def about(path: Path) -> dict[str, Any]:
+    """What the header says, without the tensors."""
+    with _opened(path) as (_, said):
+        return said
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     if not path.exists():
         raise Misuse("there is no such checkpoint; has the run reached its first one?", path)
     try:
@@ -117,7 +131,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             if header.get("pointing") != FORMAT:
                 known = header.get("pointing", "none of ours")
                 raise Misuse(f"this file is {known}; this version of pointing reads {FORMAT}", path)
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(header["about"])  # noqa: SIM118
+            yield file, json.loads(header["about"])
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise Misuse(f"not a whole checkpoint ({error}); it was cut off, or is another program's", path) from None
 

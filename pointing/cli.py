@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from dataclasses import asdict
 from itertools import islice
@@ -15,6 +14,7 @@ import typer
 
 from pointing import __version__
 from pointing.errors import Failure, Misuse, Stopped
+from pointing.reproduce.command import app as reproduce
 
 app = typer.Typer(
     help="Sequence-to-sequence models that copy the words they do not know.",
@@ -23,7 +23,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-reproduce = typer.Typer(help="The paper's tables and figures, its numbers beside ours.", no_args_is_help=True)
 data = typer.Typer(help="Bring a public corpus as plain parallel text.", no_args_is_help=True)
 app.add_typer(data, name="data")
 app.add_typer(reproduce, name="reproduce")
@@ -305,42 +304,6 @@ def huggingface(
 
 def _say(summary: Any, as_json: bool) -> None:
     print(json.dumps(asdict(summary), default=str) if as_json else summary)
-
-
-@reproduce.command("rarest-word")
-def rarest_word(
-    out: Annotated[Path, typer.Option(help="Folder for the report, its JSON and pictures.")] = Path("runs/rarest-word"),
-    quick: Annotated[bool, typer.Option("--quick", help="A small version, two minutes on 2 cores.")] = False,
-    sweep: Annotated[bool, typer.Option("--sweep", help="Over p and training-set size, in small.")] = False,
-    p: Annotated[float | None, typer.Option(help="Of the geometric distribution of words (0.001).")] = None,
-    updates: Annotated[int | None, typer.Option(help="Updates of each run (2000).")] = None,
-    hidden: Annotated[int | None, typer.Option(help="Units of every hidden layer (1000).")] = None,
-    training: Annotated[int | None, typer.Option(help="Fixed training sequences (drawn afresh).")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each model (3).")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
-) -> None:
-    """§5.1: find the rarest word of a sequence; pointer softmax against softmax.
-
-    Finished runs are kept in OUT: started again, it goes on where it was cut off.
-    """
-    from pointing.reproduce import rarest_word as experiment
-
-    changes = {"p": p, "updates": updates, "hidden": hidden, "training": training}
-    changes = {name: value for name, value in changes.items() if value is not None}
-    if quick and sweep:
-        raise Misuse("--quick and --sweep exclude each other")
-    if ((quick or sweep) and changes) or (quick and seeds):
-        others = " and ".join(f"--{name}" for name in changes) or "--seeds"
-        raise Misuse(f"{'--quick' if quick else '--sweep'} has settings of its own: leave out {others}")
-    runs = experiment.quick() if quick else experiment.sweep(seeds or 3) if sweep else None
-    runs = experiment.paper_size(changes, seeds or 3) if runs is None else runs
-    report = experiment.reproduce(runs, out, shlex.join(["pointing", *sys.argv[1:]]), workers)
-    if json_output:
-        print(json.dumps(report.results))
-    else:
-        report.table.show()
-        print(f"written: {out}/report.md, results.json, curves.png, curves.svg")
 
 
 def main() -> None:

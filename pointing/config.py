@@ -94,6 +94,7 @@ class VocabularySize(Settings):
 
 class Pointers(Settings):
     policy: Literal["none", "unknown-words", "entities", "dictionary", "all-matches"] = "unknown-words"
+    anonymize: bool = True  # with policy entities: names become per-document ids, as in the paper
     dictionary: Path | Literal["induced"] | None = None  # a TSV of word pairs, or induced from the training text
     unreachable: Literal["unk", "attention"] = "unk"  # what a word becomes that no pointer reaches
     tagger: str | None = None  # a spaCy pipeline for entities, where no tags come with the data
@@ -104,7 +105,14 @@ class Pointers(Settings):
             raise ValueError("policy dictionary needs a dictionary: a TSV file of word pairs, or 'induced'")
         if self.tagger is not None and self.policy != "entities":
             raise ValueError(f"a tagger is for policy entities, not for {self.policy}")
+        if not self.anonymize and self.policy != "entities":
+            raise ValueError(f"anonymize: false is for policy entities; {self.policy} never does it")
         return self
+
+    @property
+    def anonymous(self) -> bool:
+        """Does the model see ids in the place of names?"""
+        return self.policy == "entities" and self.anonymize
 
 
 class Vectors(Settings):
@@ -196,8 +204,8 @@ class Config(Settings):
         return self
 
 
-def read_config(path: str | Path, changes: Sequence[str] = ()) -> Config:
-    """A YAML file with changes such as "model.hidden=256" laid over it, checked whole."""
+def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = ()) -> Config:
+    """A YAML file with changes laid over it, such as "model.hidden=256" or {"model.hidden": 256}, checked whole."""
     import yaml
 
     try:
@@ -210,7 +218,7 @@ def read_config(path: str | Path, changes: Sequence[str] = ()) -> Config:
         raise Misuse(f"not YAML: {what}", path, None if mark is None else mark.line + 1) from None
     if not isinstance(values, dict):
         raise Misuse("settings are sections with keys; see docs/configuration.md", path)
-    for key, value in pairs(changes).items():
+    for key, value in (changes if isinstance(changes, Mapping) else pairs(changes)).items():
         section = values
         *outer, last = key.split(".")
         for name in outer:

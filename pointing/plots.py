@@ -29,16 +29,24 @@ def require_matplotlib() -> None:
 
 
 def learning_curves(
-    path: Path, panels: Mapping[str, Mapping[str, Sequence[Curve]]], x_label: str, y_label: str
+    path: Path,
+    panels: Mapping[str, Mapping[str, Sequence[Curve]]],
+    x_label: str,
+    y_label: str = "",
+    *,
+    one_scale: bool = True,
 ) -> None:
-    """One panel a title; in it one colour a label, a thin line for each of its curves (one a seed)."""
+    """One panel a title; in it one colour a label, a thin line for each of its curves (one a seed).
+
+    `one_scale`: the panels show the same measure, from 0 on; else each one has a scale of its own.
+    """
     require_matplotlib()
     from matplotlib.figure import Figure
 
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(4.8 * columns, 3.4 * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=one_scale, squeeze=False)
     axes = list(grid.flat)
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
@@ -51,7 +59,8 @@ def learning_curves(
         axis.grid(alpha=0.3)
     figure.supxlabel(x_label, fontsize=10)
     figure.supylabel(y_label, fontsize=10)
-    axes[0].set_ylim(bottom=0)
+    if one_scale:
+        axes[0].set_ylim(bottom=0)
     axes[0].legend(fontsize=8)
     save(figure, path)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
@@ -36,6 +37,28 @@ def track(items: Iterable[Item], title: str, total: int | None, unit: str) -> It
         for item in items:
             yield item
             bar.advance()
+
+
+@contextmanager
+def following(bar: Progress, count: Callable[[], int], seconds: float = 0.5) -> Iterator[None]:
+    """Keeps the bar where `count()` is, which others move: worker processes, say."""
+    ended = threading.Event()
+
+    def follow() -> None:
+        shown, last = 0, False
+        while not last:
+            last = ended.wait(seconds)
+            now = max(shown, count())
+            bar.advance(now - shown)
+            shown = now
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextmanager

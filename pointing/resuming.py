@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pointing import checkpoint
-from pointing.config import Config
+from pointing.config import Config, Training
 from pointing.distributed import Processes
 from pointing.errors import Misuse
 
@@ -33,6 +33,23 @@ class State:
     scale: float = 2.0**16  # of a float16 loss
     steady: int = 0  # updates since the scale was last changed
     since: dict[str, float] = field(default_factory=dict)  # sums since the journal's last note
+
+    def enough(self, settings: Training) -> bool:
+        """Has the run come to its end?"""
+        return (
+            (settings.updates is not None and self.update >= settings.updates)
+            or (settings.epochs is not None and self.epoch >= settings.epochs)
+            or (settings.patience is not None and self.waited >= settings.patience)
+        )
+
+
+def ended(folder: Path, config: Config) -> State | None:
+    """How a run with these settings ended, if it is there and has come to its end."""
+    if not (folder / checkpoint.STATE).exists():
+        return None
+    _same_settings(checkpoint.settings(folder), config, folder)
+    state = State(**checkpoint.about(folder / checkpoint.STATE)["state"])
+    return state if state.enough(config.training) else None
 
 
 def save(folder: Path, state: State, tensors: dict[str, Tensor], made_from: str, processes: Processes) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import product
@@ -19,7 +17,7 @@ from pointing.config import RarestWord, checked
 from pointing.files import write_text
 from pointing.plots import learning_curves, require_matplotlib
 from pointing.processes import in_order
-from pointing.progress import Progress, progress
+from pointing.progress import following, progress
 from pointing.tables import Table, mean_and_spread
 
 if TYPE_CHECKING:
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
 
     from pointing.rarest_word import Run
 
+KEY, RESULTS = "rarest-word", "results.json"
 PAPER = {"softmax": 48.2, "summary": 17.4}
 HEADS: dict[Literal["softmax", "summary", "annotations"], str] = {
     "softmax": "softmax over all words",
@@ -74,31 +73,10 @@ def _train(runs: Sequence[RarestWord], out: Path, workers: int | None) -> None:
     """One process a core, one thread each: small matrices gain nothing from two."""
     made = get_context("spawn").Value("l", 0)  # updates, by all workers together
     total = sum(settings.updates for settings in runs)
-    with progress("training", total, "updates") as bar, _watch(made, bar):
+    with progress("training", total, "updates") as bar, following(bar, lambda: made.value):
         for settings, result in zip(runs, in_order(_run, runs, workers, _set_up, made), strict=True):
             about = {**asdict(result), "settings": settings.model_dump(), "made_by": _made_by()}
             write_text(_path(settings, out), json.dumps(about))
-
-
-@contextmanager
-def _watch(made: Synchronized[int], bar: Progress) -> Iterator[None]:
-    """Advances the bar as the shared count grows."""
-    ended = threading.Event()
-
-    def watch() -> None:
-        shown = 0
-        while not ended.wait(0.5):
-            now = made.value
-            bar.advance(now - shown)
-            shown = now
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def _set_up(made: Synchronized[int]) -> None:
@@ -141,27 +119,31 @@ class Report(NamedTuple):
 
 
 def report(results: Sequence[dict[str, Any]], out: Path, command: str) -> Report:
-    """Markdown, JSON and pictures in `out`."""
+    """Markdown, a page, JSON and pictures in `out`."""
+    summary = {"experiment": KEY, "command": command, "made_by": results[0]["made_by"], "runs": list(results)}
     cells = _cells(results)
-    table = _table(cells)
     panels = {
         title: {HEADS[head]: [_curve(run) for run in runs] for head, runs in heads.items()}
         for title, heads in cells.items()
     }
-    learning_curves(out / "curves.png", panels, "updates", "validation error (%)")
-    learning_curves(out / "curves.svg", panels, "updates", "validation error (%)")
-    summary = {"command": command, "paper": PAPER, "made_by": results[0]["made_by"], "runs": list(results)}
-    write_text(out / "results.json", json.dumps(summary, indent=1) + "\n")
-    drawing = mean(run["drawing_share"] for run in results)
+    for name in ("curves.png", "curves.svg"):
+        learning_curves(out / name, panels, "updates", "validation error (%)")
+    write_text(out / RESULTS, json.dumps(summary) + "\n")
+    return Report(_table(cells), summary)
+
+
+def section(results: Mapping[str, Any], seen: str) -> str:
+    """The experiment in Markdown; its picture is in the folder that readers find at `seen`."""
+    drawing = mean(run["drawing_share"] for run in results["runs"])
     notes = (
-        f"Error in percent on the test set, of the weights with the least validation error; ± is the standard "
-        f"deviation over seeds. *rare*: the answer is one of the rarest words, which are pointed at; *unseen*: one "
-        f"of those that does not occur in the training set at all; *other*: the rest. Drawing the batches took "
-        f"{drawing:.1%} of the training time.\n\nMade by `{command}`; `results.json` has all settings and curves."
+        "Error in percent on the test set, of the weights with the least validation error; ± is the standard "
+        "deviation over seeds. *rare*: the answer is one of the rarest words, which are pointed at; *unseen*: one "
+        "of those that does not occur in the training set at all; *other*: the rest. Drawing the batches took "
+        f"{drawing:.1%} of the training time."
     )
-    page = f"# The rarest word (paper §5.1)\n\n{table.markdown()}\n{notes}\n\n![validation error](curves.png)\n"
-    write_text(out / "report.md", page)
-    return Report(table, summary)
+    table = _table(_cells(results["runs"])).markdown()
+    picture = f"![validation error]({seen}/curves.png)"
+    return f"## The rarest word (paper §5.1)\n\n{table}\n{notes}\n\n{picture}\n\nMade by `{results['command']}`.\n"
 
 
 def _cells(results: Iterable[dict[str, Any]]) -> dict[str, dict[Literal["softmax", "summary", "annotations"], Any]]:

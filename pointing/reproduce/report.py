@@ -1,0 +1,214 @@
+"""results.json → Markdown: the paper's numbers beside ours, curves, examples, how it was made. Nothing is measured."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from pointing.reproduce.experiments import EXPERIMENTS, Experiment
+from pointing.reproduce.results import EXAMPLES
+from pointing.tables import Table, mean_and_spread
+
+COUNTS = {"UNKs left"}
+CURVES = {  # a panel's title → what the validations call it
+    "dev NLL a sentence": "nll",
+    "dev NLL of the same events": "comparable_nll",
+    "dev BLEU, greedy": "bleu",
+    "dev ROUGE-L F1, greedy": "rouge",
+}
+NONE = "–"
+NOTES = "notes.md"  # what people have to say about results, written by hand
+
+
+def section(results: Mapping[str, Any], folder: Path, seen: str) -> str:
+    """One experiment on one recipe; what else it shows is in `folder`, which is at `seen` for readers of the page."""
+    experiment = EXPERIMENTS[results["experiment"]]
+    parts = [f"## {experiment.title}: {results['recipe']} (paper {experiment.where})"]
+    if (folder / NOTES).exists():
+        parts.append((folder / NOTES).read_text(encoding="utf-8").strip())
+    parts += [_shown(_scores(experiment, results, test)) for test in results["scores"]]
+    parts += [_shown(_training(experiment, results)), f"![learning curves]({seen}/curves.png)"]
+    if (folder / EXAMPLES).exists():
+        parts.append(_examples(json.loads((folder / EXAMPLES).read_text(encoding="utf-8"))))
+    parts += [_shown(_corpora(results)), _how(results)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _shown(table: Table) -> str:
+    return f"### {table.title}\n\n{table.markdown()}"
+
+
+def main_table(results: Mapping[str, Any]) -> Table:
+    """The first test set's scores, or how the runs ended if nothing was generated."""
+    experiment = EXPERIMENTS[results["experiment"]]
+    tests = list(results["scores"])
+    return _scores(experiment, results, tests[0]) if tests else _training(experiment, results)
+
+
+def _scores(experiment: Experiment, results: Mapping[str, Any], test: str) -> Table:
+    """The paper's rows, then ours; of several seeds the mean and the standard deviation."""
+    seeds = results["scores"][test]
+    rows = [
+        [f"*the paper: {name}*", *(f"{numbers[c]:.2f}" if c in numbers else "" for c in experiment.shown)]
+        for name, numbers in experiment.printed.items()
+    ]
+    for told in zip(*seeds.values(), strict=True):  # a group's reports, one of each seed
+        for place, system in enumerate(told[0]["systems"]):
+            cells = [
+                _cell([report["systems"][place]["scores"].get(measure) for report in told], column)
+                for column, measure in experiment.shown.items()
+            ]
+            ahead = [_difference(told, place, experiment.shown[column]) for column in experiment.compared]
+            rows.append([system["name"], *cells, *ahead])
+    examples = next(iter(seeds.values()))[0]["examples"]
+    spread = "" if len(seeds) == 1 else f"; mean ± standard deviation of {len(seeds)} seeds"
+    against = [f"{column} against the first" for column in experiment.compared]
+    rows = [[*row, *[""] * (1 + len(experiment.shown) + len(against) - len(row))] for row in rows]
+    return Table(f"{test}: {examples:,} examples{spread}", ["", *experiment.shown, *against], rows)
+
+
+def _cell(scores: Sequence[Mapping[str, Any] | None], column: str) -> str:
+    found = [one["score"] for one in scores if one is not None and one["score"] is not None]
+    return mean_and_spread(found, 0 if column in COUNTS else 2) if found else NONE
+
+
+def _difference(told: Sequence[Mapping[str, Any]], place: int, measure: str) -> str:
+    """By how much a system is above the first of its group, and how sure that is: the interval, p in each seed."""
+    if place == 0:
+        return ""
+    found = [report["comparisons"][place - 1]["scores"].get(measure) for report in told]
+    those = [one for one in found if one is not None]
+    if not those:
+        return NONE
+    size = f"{mean(one['difference'] for one in those):+.2f}"
+    if len(those) == 1:
+        size += f" [{those[0]['low']:+.1f}, {those[0]['high']:+.1f}]"
+    return f"{size}, p {' / '.join(_p(one['p_randomisation']) for one in those)}"
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "<0.001"
+
+
+def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
+    """Where every run ended, and when it passed the place where the first row's run ended."""
+    names = _names(results)
+    rows = [
+        [f"*the paper: {name}*", f"{numbers['dev NLL']:.2f}", "", "", f"{numbers['updates']:,.0f}", "", ""]
+        for name, numbers in experiment.printed.items()
+        if "dev NLL" in numbers
+    ]
+    first = next(iter(names))
+    for key, name in names.items():
+        runs = [results["runs"][f"{key}-{seed}"] for seed in results["seeds"]]
+        baselines = [results["runs"][f"{first}-{seed}"] for seed in results["seeds"]]
+        last = [run["curve"][-1] for run in runs]
+        passed = [_passed(run, baseline) for run, baseline in zip(runs, baselines, strict=True)]
+        rows.append(
+            [
+                name,
+                _mean(last, "nll", 2),
+                _mean(last, "comparable_nll", 2),
+                _mean(last, "bleu", 2) if "bleu" in last[0] else _mean(last, "rouge", 2),
+                f"{mean(run['updates'] for run in runs):,.0f}",
+                NONE
+                if any(one is None for one in passed)
+                else f"{mean(one for one in passed if one is not None):,.0f}",
+                f"{mean(run['minutes'] for run in runs):.0f}",
+            ]
+        )
+    score = "dev BLEU" if "bleu" in last[0] else "dev ROUGE-L"
+    header = ["", "dev NLL", "of the same events", f"{score}, greedy", "updates"]
+    header += [f"updates to the best of {names[first]}", "minutes"]
+    return Table("Training", header, rows)
+
+
+def _names(results: Mapping[str, Any]) -> dict[str, str]:
+    """What the runs are called: by the first row that uses each."""
+    names: dict[str, str] = {}
+    for row in results["rows"]:
+        names.setdefault(row["run"], row["name"])
+    return names
+
+
+def _passed(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> int | None:
+    """The first validation at which a run's comparable NLL is as low as the baseline's lowest."""
+    lowest = min(point["comparable_nll"] for point in baseline["curve"])
+    there = [p["update"] for p in run["curve"] if p.get("comparable_nll") is not None and p["comparable_nll"] <= lowest]
+    return there[0] if there else None
+
+
+def _mean(points: Sequence[Mapping[str, Any]], name: str, digits: int) -> str:
+    values = [point[name] for point in points if point.get(name) is not None]
+    return mean_and_spread(values, digits) if values else NONE
+
+
+def panels(results: Mapping[str, Any]) -> dict[str, dict[str, list[list[tuple[float, float]]]]]:
+    """The curves of all runs, by measure and row, as `plots.learning_curves` takes them."""
+    names = _names(results)
+    found: dict[str, dict[str, list[list[tuple[float, float]]]]] = {}
+    for title, measure in CURVES.items():
+        for key, name in names.items():
+            runs = [results["runs"][f"{key}-{seed}"]["curve"] for seed in results["seeds"]]
+            curves = [[(p["update"], p[measure]) for p in curve if p.get(measure) is not None] for curve in runs]
+            if all(curves):
+                found.setdefault(title, {})[name] = curves
+    return found
+
+
+def _examples(told: Mapping[str, Any]) -> str:
+    """The paper's Table 4: copied words in bold, in the output and in the source."""
+    if not told["examples"]:
+        return "### Outputs\n\nNo output copied a word."
+    places = ", ".join(f"{one['quantile']:.0%}" for one in told["examples"])
+    rule = (
+        f"Of the {told['examples'][0]['of']:,} outputs on {told['test']} that copied a word, in the order of their "
+        f"chrF, those at {places} of the way from the worst to the best."
+    )
+    rows = []
+    for one in told["examples"]:
+        source = "".join(_bold(text) if copied else _plain(text) for text, copied in one["source"])
+        rows.append([f"**source, line {one['line']}**", source])
+        rows.append(["reference", _plain(one["reference"])])
+        for name, words in one["outputs"].items():
+            shown = " ".join(_plain(text) if origin == "shortlist" else _bold(text) for text, origin in words)
+            rows.append([name, shown or NONE])
+    table = Table("", ["", ""], rows).markdown().replace("|---:|", "|---|")
+    return f"### Outputs, copied words in bold\n\n{rule}\n\n{table}"
+
+
+def _bold(text: str) -> str:
+    return f"**{_plain(text)}**"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is, in a table."""
+    return re.sub(r"([\\`*_\[\]<>|~&#])", r"\\\1", " ".join(re.split(r"\s+", text)))
+
+
+def _corpora(results: Mapping[str, Any]) -> Table:
+    """The paper's own statistics of its data."""
+    rows = []
+    for name, corpus in results["corpora"].items():
+        for split, some in corpus["splits"].items():
+            rows.append(
+                [
+                    f"{name}, {split}",
+                    f"{some['pairs']:,}",
+                    f"{some['pointers_per_100']:.1f}",
+                    f"{some['unknown_share']:.2%}",
+                    f"{some['reached_by_same_word_or_dictionary']:.1%}",
+                ]
+            )
+    header = ["", "pairs", "pointers per 100", "target words outside the shortlist", "of those in the source"]
+    return Table("Corpora", header, rows)
+
+
+def _how(results: Mapping[str, Any]) -> str:
+    made = results["made_by"]
+    versions = f"pointing {made['pointing']}, torch {made['torch']}, Python {made['python']}, {made['machine']}"
+    return f"Made by `{results['command']}` with {versions}."

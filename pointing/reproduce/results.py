@@ -1,0 +1,209 @@
+"""Trained runs → everything that a report tells of them, as one JSON file: scores of every test set and seed, curves,
+times; and a few outputs, chosen by a rule."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pointing import __version__
+from pointing.config import Parallel, checked
+from pointing.errors import Misuse
+from pointing.files import write_text
+from pointing.processes import cores
+from pointing.reproduce.experiments import Experiment, Row
+from pointing.reproduce.runs import Job
+
+if TYPE_CHECKING:
+    from pointing.comparison import Report, Scored
+    from pointing.output import Output
+
+QUANTILES = (0.95, 0.75, 0.5, 0.25, 0.05)  # of the shown outputs: good ones, middling ones, bad ones
+TOLD = ("pairs", "target_tokens", "pointers_per_100", "unknown_share", "reached_by_same_word_or_dictionary")
+RESULTS, EXAMPLES = "results.json", "examples.json"
+Jobs = Mapping[tuple[str, int], Job]
+
+
+class Asked(NamedTuple):
+    """What is to be told, and of what."""
+
+    experiment: Experiment
+    groups: Sequence[Sequence[Row]]
+    recipe: str
+    jobs: Jobs
+    seeds: Sequence[int]
+    tests: Mapping[str, Parallel]  # by their names
+    command: str
+
+
+def gather(asked: Asked, out: Path) -> dict[str, Any]:
+    """results.json and, where outputs were made, examples.json in `out`; returned: the former."""
+    experiment = asked.experiment
+    scores: dict[str, Any] = {}
+    for name, files in asked.tests.items() if experiment.shown else ():
+        for seed in asked.seeds:
+            told = [_evaluated(asked, group, name, files, seed, out) for group in asked.groups]
+            scores.setdefault(name, {})[str(seed)] = told
+    rows = [row for group in asked.groups for row in group]
+    results = {
+        "experiment": experiment.key,
+        "recipe": asked.recipe,
+        "command": asked.command,
+        "made_by": made_by(),
+        "rows": [{"key": row.key, "name": row.name, "run": row.trained} for row in rows],
+        "seeds": list(asked.seeds),
+        "scores": scores,
+        "runs": {f"{key}-{seed}": _run(job) for (key, seed), job in asked.jobs.items()},
+        "corpora": {job.corpus.name: _corpus(job.corpus) for job in asked.jobs.values()},
+    }
+    write_text(out / RESULTS, json.dumps(results) + "\n")
+    return results
+
+
+def made_by() -> dict[str, str]:
+    import torch
+
+    machine = f"{platform.machine()}, {cores()} cores"
+    versions = {"pointing": __version__, "torch": torch.__version__, "python": platform.python_version()}
+    return {**versions, "machine": machine}
+
+
+def _run(job: Job) -> dict[str, Any]:
+    """How a run went: its settings where they matter, its time, its validations."""
+    from pointing import checkpoint, journal
+    from pointing.resuming import State
+
+    state = State(**checkpoint.about(job.folder / checkpoint.STATE)["state"])
+    events = journal.read(job.folder)
+    rates = [event["words_per_second"] for event in events if event["event"] == "training"]
+    validations = [event for event in events if event["event"] == "validation"]
+    return {
+        "corpus": job.corpus.name,
+        "updates": state.update,
+        "best_update": state.best_update,
+        "minutes": round(state.seconds / 60, 1),
+        "words_per_second": round(median(rates)) if rates else None,
+        "threads": job.config.training.threads,
+        "curve": [_numbers(event) for event in validations],
+    }
+
+
+def _numbers(event: Mapping[str, Any]) -> dict[str, Any]:
+    """A validation without what is only for pictures."""
+    kept = {name: value for name, value in event.items() if isinstance(value, int | float) and name != "best"}
+    return {**kept, **{f"switch_{name}": value for name, value in event.get("switch", {}).items() if name != "bins"}}
+
+
+def _corpus(folder: Path) -> dict[str, Any]:
+    from pointing.corpus import Corpus
+
+    corpus = Corpus(folder)
+    splits = {name: {key: some[key] for key in TOLD} for name, some in corpus.about["statistics"].items()}
+    return {"source_words": len(corpus.source), "target_words": len(corpus.target), "splits": splits}
+
+
+def _evaluated(asked: Asked, rows: Sequence[Row], test: str, files: Parallel, seed: int, out: Path) -> dict[str, Any]:
+    """Scores of some rows' systems, the first one the baseline; kept, and made anew only when something changed."""
+    jobs = [asked.jobs[row.trained, seed] for row in rows]
+    weights = [[str(job.folder), _stamp(job.folder / "model.safetensors")] for job in jobs]
+    ways = [[row.key, row.name, dict(row.search)] for row in rows]
+    made_from = json.dumps([weights, ways, files.model_dump(mode="json"), __version__])
+    path = out / "scores" / f"{sha256(made_from.encode()).hexdigest()[:16]}.json"
+    if not path.exists():
+        report = _evaluate(rows, jobs, files)
+        write_text(path, json.dumps(report.json()))
+        _keep_examples(asked, rows, test, seed, report, files, out)
+    told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return told
+
+
+def _stamp(path: Path) -> list[int]:
+    return [path.stat().st_size, path.stat().st_mtime_ns]
+
+
+def _evaluate(rows: Sequence[Row], jobs: Sequence[Job], files: Parallel) -> Report:
+    from pointing import checkpoint
+    from pointing.evaluation import System, evaluate
+    from pointing.search import Search
+
+    loaded = {job.folder: checkpoint.load(job.folder) for job in jobs}
+    systems = [
+        System(row.name, loaded[job.folder], checked(Search, row.search)) for row, job in zip(rows, jobs, strict=True)
+    ]
+    tagged = any(job.config.pointers.policy == "entities" for job in jobs)
+    tags = (files.source_tags, files.target_tags) if tagged else (None, None)
+    return evaluate(systems, files.source, [files.target], source_tags=tags[0], reference_tags=tags[1])
+
+
+def _keep_examples(
+    asked: Asked, rows: Sequence[Row], test: str, seed: int, report: Report, files: Parallel, out: Path
+) -> None:
+    """Of the first seed and the recipe's own test set, if the rows to be shown are among these."""
+    keys = [row.key for row in rows]
+    if seed != asked.seeds[0] or test != next(iter(asked.tests)) or not set(asked.experiment.shows) <= set(keys):
+        return
+    baseline, shown = (report.systems[keys.index(key)] for key in asked.experiment.shows)
+    told = {"test": test, "seed": seed, "examples": examples(baseline, shown, files)}
+    write_text(out / EXAMPLES, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+
+
+def examples(baseline: Scored, shown: Scored, files: Parallel) -> list[dict[str, Any]]:
+    """Outputs that copied something, in the order of their chrF: the ones at fixed quantiles of that order."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    from pointing.files import read_text
+
+    references = [text for _, text in read_text(files.target)]
+    score = CHRF()
+    ranked = []
+    for number, output in enumerate(shown.outputs):
+        assert not isinstance(output, str)
+        if any(token.origin != "shortlist" for token in output.tokens):
+            found = score.sentence_score(output.text.lower(), [references[number].lower()]).score
+            ranked.append((found, number))
+    ranked.sort()
+    chosen = {ranked[round(quantile * (len(ranked) - 1))]: quantile for quantile in QUANTILES if ranked}
+    return [
+        {
+            "quantile": quantile,
+            "of": len(ranked),
+            "line": number + 1,
+            "chrF2": round(found, 1),
+            "source": _source(shown.outputs[number]),
+            "reference": references[number],
+            "outputs": {one.name: _words(one.outputs[number]) for one in (baseline, shown)},
+        }
+        for (found, number), quantile in chosen.items()
+    ]
+
+
+def _source(output: Output | str) -> list[tuple[str, bool]]:
+    """Pieces of the raw line, and whether each was copied."""
+    assert not isinstance(output, str)
+    line, used = output.source, {token.source for token in output.tokens}
+    pieces, at = [], 0
+    for position, (start, end) in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True)):
+        if position in used:
+            pieces += [(line.text[at:start], False), (line.text[start:end], True)]
+            at = end
+    return [piece for piece in [*pieces, (line.text[at:], False)] if piece[0]]
+
+
+def _words(output: Output | str) -> list[tuple[str, str]]:
+    assert not isinstance(output, str)
+    return [(token.text, token.origin) for token in output.tokens]
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What `gather` wrote."""
+    path = folder / RESULTS
+    try:
+        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise Misuse("there are no results in this folder; `pointing reproduce` makes them", folder) from None
+    return results

@@ -1,0 +1,124 @@
+"""The runs of an experiment: every row and seed once, side by side on the machine's cores, taken up if cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pointing.config import Config, read_config
+from pointing.errors import Misuse
+from pointing.processes import cores, in_order
+from pointing.progress import following, progress
+from pointing.reproduce.experiments import GIVEN, Experiment, Row
+
+CORPUS = {"data", "text", "vocabulary", "pointers", "embeddings"}  # the settings that decide a prepared corpus
+
+
+class Job(NamedTuple):
+    """A run to be made."""
+
+    config: Config
+    corpus: Path
+    folder: Path
+
+
+def choose(experiment: Experiment, keys: Sequence[str] = (), dictionary: Path | None = None) -> list[list[Row]]:
+    """The experiment's rows, or those of them that are asked for; groups stay groups."""
+    known = {row.key: row for row in experiment.rows}
+    if wrong := [key for key in keys if key not in known]:
+        raise Misuse(f"there is no row {wrong[0]} in {experiment.key}; there are {', '.join(known)}")
+    asked = set(keys or known)
+    if dictionary is None:
+        asked -= {key for key, row in known.items() if row.changes.get("pointers.dictionary") == GIVEN}
+    if missing := sorted({known[key].trained for key in asked} - asked):
+        raise Misuse(f"a row that is asked for needs the run of {missing[0]}: ask for that too")
+    groups = [[row for row in group if row.key in asked] for group in experiment.groups]
+    return [group for group in groups if group]
+
+
+def plan(
+    rows: Sequence[Row],
+    recipe: Path,
+    changes: Mapping[str, Any],
+    seeds: Sequence[int],
+    out: Path,
+    dictionary: Path | None = None,
+) -> dict[tuple[str, int], Job]:
+    """By row and seed, the run that is needed; rows that share one are not in it."""
+    jobs = {}
+    for row in (row for row in rows if row.run is None):
+        for seed in seeds:
+            given = {"pointers.dictionary": str(dictionary)} if row.changes.get("pointers.dictionary") == GIVEN else {}
+            config = read_config(recipe, {**changes, **row.changes, **given, "training.seed": seed})
+            jobs[row.key, seed] = Job(config, out / "corpora" / _corpus(config), out / f"{row.key}-{seed}")
+    return jobs
+
+
+def _corpus(config: Config) -> str:
+    """A name for the corpus that a run is prepared from: rows with the same one share it."""
+    decides = config.model_dump(mode="json", include=CORPUS)
+    return f"{config.pointers.policy}-{sha256(json.dumps(decides).encode()).hexdigest()[:8]}"
+
+
+def train(jobs: Sequence[Job], workers: int | None = None) -> None:
+    """Makes the runs that are not there yet, several at a time: small matrices gain little from a second core."""
+    from pointing import training
+    from pointing.journal import say
+    from pointing.preparation import prepare
+    from pointing.resuming import ended
+
+    to_do = [job for job in jobs if ended(job.folder, job.config) is None]
+    for corpus, job in {job.corpus: job for job in to_do}.items():
+        prepare(job.config, corpus)
+    workers = min(workers or cores(), len(to_do))
+    if workers < 2:
+        for job in to_do:
+            say(f"\n{job.folder}")
+            training.train(job.config, job.corpus, job.folder, _begun(job))
+        return
+    to_do = [job._replace(config=_on_one_core(job.config)) for job in to_do]
+    for job in to_do:
+        say(f"to be trained: {job.folder}; what it tells: {_log(job)}")
+    total = sum(job.config.training.updates or 0 for job in to_do)
+    with (
+        progress(f"training {len(to_do)} runs", total or None, "updates") as bar,
+        following(bar, lambda: sum(map(_made, to_do)), seconds=5.0),
+    ):
+        for _ in in_order(_train, to_do, workers, _nothing):
+            pass
+
+
+def _begun(job: Job) -> bool:
+    return (job.folder / "config.yaml").exists()
+
+
+def _made(job: Job) -> int:
+    """Updates so far, as the run's journal tells."""
+    from pointing.journal import read
+
+    return max((line["update"] for line in read(job.folder)), default=0)
+
+
+def _on_one_core(config: Config) -> Config:
+    return config.model_copy(update={"training": config.training.model_copy(update={"threads": 1})})
+
+
+def _log(job: Job) -> Path:
+    return job.folder.parent / f"{job.folder.name}.log"
+
+
+def _nothing() -> None:
+    pass
+
+
+def _train(job: Job) -> None:
+    """In a worker, whose words go into a file of their own."""
+    from pointing.training import train
+
+    job.folder.parent.mkdir(parents=True, exist_ok=True)
+    with _log(job).open("a", encoding="utf-8") as log, redirect_stderr(log):
+        train(job.config, job.corpus, job.folder, _begun(job))

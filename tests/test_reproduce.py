@@ -1,0 +1,214 @@
+"""The paper's experiments on a tiny corpus: what is trained, what is kept, what is told."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tiny
+
+from pointing.errors import Misuse
+from pointing.reproduce import making, page, report, results, runs
+from pointing.reproduce.experiments import EXPERIMENTS, LEARNING_CURVES, SUMMARIZATION_ENTITIES, TRANSLATION
+
+ROOT = Path(__file__).parent.parent
+ROWS = ("softmax", "softmax-replaced", "pointer-softmax")
+
+
+def recipe(folder, *changes):
+    test = {"source": str(folder / "dev.source"), "target": str(folder / "dev.target")}
+    training = {"updates": 6, "validate_every": 3, "score": "bleu"}
+    return tiny.write(folder, {"data": {"test": test}, "training": training}, *changes)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two seeds of three rows, by two processes."""
+    folder = tmp_path_factory.mktemp("made")
+    out = folder / "out"
+    also = {"again": runs.read_config(recipe(folder)).data.dev}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        where = making.make(
+            TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also, workers=2
+        )
+    return folder, out, where
+
+
+def test_every_row_and_seed_is_trained_once(made):
+    _, out, _ = made
+    assert {path.parent.name for path in out.rglob("model.safetensors")} == {
+        *("softmax-1", "softmax-2", "pointer-softmax-1", "pointer-softmax-2")
+    }
+    assert len(list((out / "tiny/corpora").iterdir())) == 1
+    assert "6 of 6" in (out / "tiny/softmax-1.log").read_text() or (out / "tiny/softmax-1.log").read_text()
+
+
+def test_results_have_every_score_curve_and_time(made):
+    told = results.read(made[2])
+    assert [row["key"] for row in told["rows"]] == list(ROWS)
+    assert set(told["scores"]) == {next(iter(told["scores"])), "again"}
+    for seeds in told["scores"].values():
+        assert set(seeds) == {"1", "2"}
+        names = [system["name"] for system in seeds["1"][0]["systems"]]
+        assert names == [row.name for row in TRANSLATION.rows if row.key in ROWS]
+    for run in told["runs"].values():
+        assert run["updates"] == 6
+        assert [point["update"] for point in run["curve"]] == [3, 6]
+        assert all({"nll", "comparable_nll", "bleu"} <= point.keys() for point in run["curve"])
+    (corpus,) = told["corpora"].values()
+    assert corpus["splits"]["train"]["pointers_per_100"] == 100  # a name in every pair
+
+
+def test_the_same_text_scores_the_same_under_two_names(made):
+    first, second = results.read(made[2])["scores"].values()
+    for seed in ("1", "2"):
+        one, other = (group[0]["systems"] for group in (first[seed], second[seed]))
+        assert [system["scores"] for system in one] == [system["scores"] for system in other]
+
+
+def test_made_again_nothing_is_trained_or_scored(made, monkeypatch):
+    folder, out, where = made
+    before = results.read(where)
+
+    def never(*_):
+        raise AssertionError("this was there already")
+
+    monkeypatch.setattr("pointing.training.train", never)
+    monkeypatch.setattr(results, "_evaluate", never)
+    also = {"again": runs.read_config(folder / "tiny.yaml").data.dev}
+    again = making.make(TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also)
+    assert results.read(again) == before
+
+
+def test_another_experiment_on_the_recipe_shares_its_runs(made, monkeypatch):
+    folder, out, _ = made
+    trained = []
+    monkeypatch.setattr("pointing.training.train", lambda *job: trained.append(job))
+    rows = ("softmax", "pointer-softmax")
+    where = making.make(LEARNING_CURVES, folder / "tiny.yaml", out, "curves", rows=rows, seeds=2)
+    assert trained == []
+    text = (where / "report.md").read_text()
+    assert "| *the paper: NMT* | 65.26 |" in text
+    assert "### Training" in text
+
+
+def test_the_report_has_the_papers_numbers_ours_and_the_command(made):
+    text = (made[2] / "report.md").read_text()
+    assert "| *the paper: NMT* | 20.19 |" in text
+    assert "| *the paper: NMT + PS* | 23.76 |" in text
+    assert re.search(r"\| NMT, UNK replaced by attention \|.*\| \+?-?\d+\.\d\d, p \S+ / \S+ \|", text)
+    assert "± " in text
+    assert "`the command`" in text
+    html = (made[2] / "report.html").read_text()
+    assert "<table>" in html
+    assert html.count("data:image/png;base64,") == 1
+    assert "curves.png" not in html
+
+
+def test_one_page_of_all_results_in_the_papers_order(made, tmp_path):
+    folders = page.find(made[1])
+    written, html = page.write(folders, tmp_path / "page")
+    assert "English → French: tiny" in written.read_text()
+    assert html.stat().st_size > 10_000
+    rarest = page.find(ROOT / "results")[0]
+    assert results.read(rarest)["experiment"] == "rarest-word"
+
+
+def test_a_page_escapes_what_a_corpus_says():
+    html = page.html(report._plain("<script>alert(1)</script> | a_b_c *d* \\ `e` &amp; [f](g)"), {})
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; | a_b_c *d* \\ `e` &amp;amp; [f](g)" in html
+
+
+def test_examples_are_at_fixed_quantiles_and_mark_what_was_copied(made):
+    told = json.loads((made[2] / "examples.json").read_text())
+    assert told["seed"] == 1
+    for one in told["examples"]:
+        assert "".join(text for text, _ in one["source"]) == (made[0] / "dev.source").read_text().splitlines()[
+            one["line"] - 1
+        ]
+        copied = {text for text, used in one["source"] if used}
+        assert copied == {text for text, origin in one["outputs"]["NMT + PS"] if origin == "copied"}
+    scores = [one["chrF2"] for one in told["examples"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_killed_experiment_goes_on_to_the_same_result(made, tmp_path):
+    folder = tmp_path / "killed"
+    path = recipe(folder)
+    for name in ("train", "dev"):
+        for side in ("source", "target"):
+            assert (folder / f"{name}.{side}").read_text() == (made[0] / f"{name}.{side}").read_text()
+    asked = ["reproduce", "translation", path, "--out", folder / "out"]
+    asked += [part for row in ROWS for part in ("--row", row)]
+    process = subprocess.Popen(
+        tiny.command(*asked), cwd=folder, env=tiny.environment(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    while not list(folder.rglob("config.yaml")) and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = tiny.pointing(*asked, folder=folder)
+    assert done.returncode == 0, done.stderr
+    ours = results.read(folder / "out/tiny/translation")["runs"]
+    theirs = results.read(made[2])["runs"]
+    for key, run in ours.items():
+        assert [p["nll"] for p in run["curve"]] == [p["nll"] for p in theirs[key]["curve"]]
+
+
+def test_rows_that_do_not_exist_or_miss_their_run_are_named():
+    with pytest.raises(Misuse, match="there is no row sofmax in translation; there are softmax, "):
+        runs.choose(TRANSLATION, ["sofmax"])
+    with pytest.raises(Misuse, match="needs the run of softmax"):
+        runs.choose(TRANSLATION, ["softmax-replaced"])
+    assert [len(group) for group in runs.choose(SUMMARIZATION_ENTITIES)] == [2, 2]
+
+
+def test_a_given_dictionary_is_a_row_only_where_one_is_given(tmp_path):
+    keys = [row.key for group in runs.choose(TRANSLATION) for row in group]
+    assert "dictionary-given" not in keys
+    keys = [row.key for group in runs.choose(TRANSLATION, dictionary=tmp_path) for row in group]
+    assert "dictionary-given" in keys
+
+
+def test_every_row_of_every_experiment_is_a_change_that_the_recipes_allow(tmp_path):
+    for experiment in EXPERIMENTS.values():
+        for name in experiment.recipes:
+            jobs = runs.plan(experiment.rows, ROOT / f"recipes/{name}.yaml", {}, [1], tmp_path, tmp_path / "words.tsv")
+            assert len(jobs) == sum(row.run is None for row in experiment.rows)
+            assert len({job.folder for job in jobs.values()}) == len(jobs)
+
+
+def test_bad_input_is_told_in_one_line(tmp_path):
+    path = recipe(tmp_path)
+    for asked, message in (
+        (["translation", tmp_path / "none.yaml"], "cannot be read"),
+        (["translation", path, "--also", "x"], "NAME=SOURCE,REFERENCE"),
+        (["translation", path, "--also", f"x={tmp_path}/a,{tmp_path}/b"], "no such file"),
+        (["translation", path, "--row", "nmt"], "there is no row nmt"),
+        (["report", tmp_path], "there are no results"),
+    ):
+        done = tiny.pointing("reproduce", *asked, folder=tmp_path)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert message in done.stderr
+
+
+def test_what_is_missing_for_an_experiment_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found, missing = making.available(TRANSLATION, ROOT / "recipes")
+    assert found == []
+    assert "data/debian/train.en is not there" in missing[0]
+
+
+def test_docs_results_is_what_the_results_say():
+    folders = page.find(ROOT / "results")
+    seen = [f"../{folder.relative_to(ROOT).as_posix()}" for folder in folders]
+    said = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+    assert said == page.markdown(folders, seen), f"run: {sys.executable} -m pointing reproduce report results " + (
+        "--markdown docs/results.md"
+    )
