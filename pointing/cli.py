@@ -145,6 +145,8 @@ def generate(
 
     asked = {"beam": beam, "nbest": nbest, **pairs(changes or ())}
     settings = checked(Search, asked)
+    if json_output + show + tokenized > 1:
+        raise Misuse("--json, --show and --tokenized are three ways to print: choose one")
     kind: generating.Kind = "json" if json_output else "show" if show else "tokenized" if tokenized else "text"
     generating.print_all(run, files or [], settings, kind, html=html, tags=tags, device=device, threads=threads)
 

@@ -193,6 +193,12 @@ class Config(Settings):
     training: Training = Training()
 
     @model_validator(mode="after")
+    def _a_choice_is_observed_where_it_is_chosen(self) -> Config:
+        if self.training.loss == "marginal" and self.pointers.unreachable == "attention":
+            raise ValueError("loss marginal sums the choices out: pointers.unreachable attention has no say in it")
+        return self
+
+    @model_validator(mode="after")
     def _entities_have_tags(self) -> Config:
         if self.pointers.policy == "entities" and self.pointers.tagger is None:
             for name, files in self.data.splits().items():

@@ -44,6 +44,7 @@ def test_changes_are_laid_over_the_file(tmp_path):
         ("training", "write it as section.key=value"),
         ("training.seed=-1", "training.seed: .*greater than or equal to 0"),
         ("pointers.tagger=x", "a tagger is for policy entities"),
+        ("pointers.anonymize=false", "anonymize: false is for policy entities; unknown-words never does it"),
         ("data.test={sourse: a, target: b}", "data.test.sourse: there is no such setting; did you mean source"),
         ("vocabulary.source.x=1", "source is not a section"),
         ("text.lowercase=[", "is not a YAML value"),
@@ -67,6 +68,11 @@ def test_wrong_settings_are_named(tmp_path, change, message):
 def test_what_is_not_a_configuration_is_said(tmp_path, text, message):
     with pytest.raises(Misuse, match=message):
         read_config(written(tmp_path, text))
+
+
+def test_a_setting_that_would_do_nothing_is_refused(tmp_path):
+    with pytest.raises(Misuse, match="unreachable attention has no say in it"):
+        read_config(written(tmp_path), ["training.loss=marginal", "pointers.unreachable=attention"])
 
 
 def test_a_missing_file_is_said(tmp_path):

@@ -68,6 +68,7 @@ def test_output_is_utf8_whatever_the_locale(run, kind):
         ("nowhere.txt", b"nowhere.txt: there is no such file"),
         ("/", b"/: this is a folder"),
         ("--html /", b"/: this is a folder"),
+        ("--json --show", b"three ways to print: choose one"),
         (f"'{__file__}' --html '{__file__}'", b"the page would take the place of the text"),
     ],
 )
