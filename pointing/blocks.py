@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pointing import entities
@@ -20,10 +21,10 @@ from pointing.config import Config, Text
 from pointing.corpus import SCHEMA, flat
 from pointing.dictionary import Dictionary
 from pointing.files import without_end
-from pointing.pointers import NOWHERE, Ints, Side, choose, names
+from pointing.pointers import NOWHERE, Ints, Side, choose, names, same_entity
 from pointing.text import Tokenizer, Tokens
 from pointing.tokens import TokenArrays, from_tokens, number, tokenize_lines
-from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
+from pointing.vocabulary import EOS, UNK, Vocabulary
 
 _tools: Any = None
 
@@ -90,15 +91,17 @@ class _TokenizingTools(NamedTuple):
     tokenizers: tuple[Tokenizer, Tokenizer]  # of source and target
     max_tokens: int
     entities: bool
+    anonymous: bool
     tagger: entities.SpacyTagger | None
 
 
 def set_up_tokenizing(config: Config) -> None:
     global _tools
     source, target = (tokenizer(config.text, language) for language in config.data.languages)
-    anonymous = config.pointers.policy == "entities"
-    tagger = None if config.pointers.tagger is None else entities.SpacyTagger(config.pointers.tagger)
-    _tools = _TokenizingTools((source, target), config.text.max_tokens, anonymous, tagger)
+    pointers = config.pointers
+    tagger = None if pointers.tagger is None else entities.SpacyTagger(pointers.tagger)
+    kind = pointers.policy == "entities", pointers.anonymous
+    _tools = _TokenizingTools((source, target), config.text.max_tokens, *kind, tagger)
 
 
 def tokenize(block: Block) -> Tokenised:
@@ -113,8 +116,9 @@ def tokenize(block: Block) -> Tokenised:
 def _tokenize(tools: _TokenizingTools, block: Block) -> Tokenised:
     statistics = Statistics()
     rows, texts = _readable(block, statistics)
+    tags: tuple[Bools, Bools] | None = None
     if tools.entities:
-        rows, texts, source, target = _anonymous(tools, block, rows, texts, statistics)
+        rows, texts, source, target, tags = _with_entities(tools, block, rows, texts, statistics)
     else:
         source, target = (tokenize_lines(tool, text) for tool, text in zip(tools.tokenizers, texts, strict=True))
     empty = (source.counts == 0) | (target.counts == 0)
@@ -123,20 +127,24 @@ def _tokenize(tools: _TokenizingTools, block: Block) -> Tokenised:
         for place in np.flatnonzero(some):
             statistics.skip(reason, block.first_line + rows[place])
     keep = ~(empty | long)
+    if tags is not None:
+        tags = tags[0][np.repeat(keep, source.counts)], tags[1][np.repeat(keep, target.counts)]
     source, target = source.select(keep), target.select(keep)
     words, together = number(source.words + target.words)  # both sides together
     source_ids, target_ids = together[source.ids], together[len(source.words) :][target.ids]
-    batch = pa.record_batch(
-        {
-            "source": _lists(source.counts, source_ids),
-            "target": _lists(target.counts, target_ids),
-            "starts": _lists(source.counts, source.starts),
-            "ends": _lists(source.counts, source.ends),
-            "source_text": _strings(compress(texts[0], keep)),
-            "target_text": _strings(compress(texts[1], keep)),
-            "line": _integers(block.first_line + np.array(rows, np.int32)[keep]),
-        }
-    )
+    columns = {
+        "source": _lists(source.counts, source_ids),
+        "target": _lists(target.counts, target_ids),
+        "starts": _lists(source.counts, source.starts),
+        "ends": _lists(source.counts, source.ends),
+        "source_text": _strings(compress(texts[0], keep)),
+        "target_text": _strings(compress(texts[1], keep)),
+        "line": _integers(block.first_line + np.array(rows, np.int32)[keep]),
+    }
+    if tags is not None:
+        sides = Side(source_ids, _offsets(source.counts)), Side(target_ids, _offsets(target.counts))
+        columns["entity"] = _lists(target.counts, same_entity(*sides, *tags))
+    batch = pa.record_batch(columns)
     with pa.OSFile(str(block.path), "wb") as file:
         for part in (batch, pa.record_batch({"words": _strings(words)})):
             with pa.ipc.new_stream(file, part.schema) as stream:
@@ -148,6 +156,7 @@ def _tokenize(tools: _TokenizingTools, block: Block) -> Tokenised:
 
 
 Texts = tuple[list[str], list[str]]
+Bools = npt.NDArray[np.bool_]
 
 
 def _readable(block: Block, statistics: Statistics) -> tuple[list[int], Texts]:
@@ -183,11 +192,15 @@ def _decoded(lines: list[bytes]) -> list[str] | None:
         return None
 
 
-def _anonymous(
+def _with_entities(
     tools: _TokenizingTools, block: Block, rows: list[int], texts: Texts, statistics: Statistics
-) -> tuple[list[int], Texts, TokenArrays, TokenArrays]:
-    """The same pairs with their entities as placeholders; those whose tags belong to another text are left out."""
+) -> tuple[list[int], Texts, TokenArrays, TokenArrays, tuple[Bools, Bools]]:
+    """The pairs as their tags cut them, their entities as placeholders if asked for, and which tokens are of entities.
+
+    Pairs whose tags belong to another text are left out.
+    """
     made: tuple[list[Tokens], list[Tokens]] = ([], [])
+    tagged: tuple[list[bool], list[bool]] = ([], [])
     kept: list[int] = []
     for place, (row, *lines) in enumerate(zip(rows, *texts, strict=True)):
         pair = [_tagged(tools, block, row, side, line) for side, line in enumerate(lines)]
@@ -195,12 +208,16 @@ def _anonymous(
             statistics.skip("tags of another text", block.first_line + row)
             continue
         (source, source_tags), (target, target_tags) = pair[0], pair[1]
-        words = entities.anonymize(source.words, source_tags, target.words, target_tags, tools.max_tokens)
-        made[0].append(source._replace(words=words[0]))
-        made[1].append(target._replace(words=words[1]))
+        if tools.anonymous:
+            words = entities.anonymize(source.words, source_tags, target.words, target_tags, tools.max_tokens)
+            source, target = source._replace(words=words[0]), target._replace(words=words[1])
+        for side, (tokens, tags) in enumerate(((source, source_tags), (target, target_tags))):
+            made[side].append(tokens)
+            tagged[side].extend(tag != entities.OUTSIDE for tag in tags)
         kept.append(place)
     texts = [texts[0][place] for place in kept], [texts[1][place] for place in kept]
-    return [rows[place] for place in kept], texts, from_tokens(made[0]), from_tokens(made[1])
+    which = np.array(tagged[0], bool), np.array(tagged[1], bool)
+    return [rows[place] for place in kept], texts, from_tokens(made[0]), from_tokens(made[1]), which
 
 
 def _tagged(tools: _TokenizingTools, block: Block, row: int, side: int, line: str) -> tuple[Tokens, list[str]] | None:
@@ -241,8 +258,8 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
         target,
         ids,
         V,
-        placeholders=range(FIRST, FIRST + tools.target.placeholders),
         senses=_senses(tools.dictionary, words, np.unique(target.words[ids == UNK])),
+        entity=flat(block, "entity")[1] if "entity" in block.schema.names else None,
     )
     last = target.offsets[1:]  # the end of sentence comes after each sentence's last word
     lengths, ended = np.diff(source.offsets), np.diff(target.offsets) + 1
@@ -294,7 +311,11 @@ def _side(block: pa.RecordBatch, column: str) -> Side:
 
 def _lists(counts: Ints, values: Ints) -> Any:
     """An Arrow column of lists, from their lengths and all their values end to end."""
-    return pa.ListArray.from_arrays(_integers(np.append(0, np.cumsum(counts))), _integers(values))
+    return pa.ListArray.from_arrays(_integers(_offsets(counts)), _integers(values))
+
+
+def _offsets(counts: Ints) -> Ints:
+    return np.append(0, np.cumsum(counts)).astype(np.int32)
 
 
 # pa.array() would do for both, but imports pandas wherever that is installed, in every worker.

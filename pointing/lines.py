@@ -47,17 +47,21 @@ class Reader:
         self.tokenizer = tokenizer(config.text, config.data.languages[0])
         self.longest = max(LONGEST, config.text.max_tokens)
         self.entities = config.pointers.policy == "entities"
-        self.tagger = None if config.pointers.tagger is None else entities.SpacyTagger(config.pointers.tagger)
+        self.anonymous, tagger = config.pointers.anonymous, config.pointers.tagger
+        self.tagger = entities.SpacyTagger(tagger) if self.anonymous and tagger is not None else None
         self.senses: Senses | None = None
         if config.pointers.policy == "dictionary" and dictionary is not None:
             self.senses = Senses(dictionary, target)
 
     def __call__(self, lines: Sequence[str | bytes], tags: Sequence[entities.Tagged] | None = None) -> list[Line]:
-        """What is too long is cut, what is not UTF-8 comes in as �: with a warning. `tags` are for entities."""
+        """What is too long is cut, what is not UTF-8 comes in as �: with a warning.
+
+        `tags` are for entities: where these are anonymised they say what is a name, and in any case where tokens end.
+        """
         texts, warnings = zip(*map(_decoded, lines), strict=True) if lines else ((), ())
         if self.entities and (tags is not None or self.tagger is not None):
             tagged = [None] * len(texts) if tags is None else tags
-            arrays = from_tokens([self._anonymous(*one) for one in zip(texts, tagged, warnings, strict=True)])
+            arrays = from_tokens([self._tagged(*one) for one in zip(texts, tagged, warnings, strict=True)])
         else:
             arrays = tokenize_lines(self.tokenizer, texts)
         for row in np.flatnonzero(arrays.counts > self.longest).tolist():
@@ -92,8 +96,8 @@ class Reader:
             lines.append(Line(text, arrays.starts[at], arrays.ends[at], ids[at], copies[at], others, warning))
         return lines
 
-    def _anonymous(self, text: str, tagged: entities.Tagged | None, warnings: list[str]) -> Tokens:
-        """A line's tokens with its entities as placeholders."""
+    def _tagged(self, text: str, tagged: entities.Tagged | None, warnings: list[str]) -> Tokens:
+        """A line's tokens as its tags cut it, with its entities as placeholders if they were so in training."""
         tokens = self.tokenizer(text)
         places = None if tagged is None else entities.locate(text, tagged.words)
         if tagged is not None and places is not None:
@@ -102,6 +106,8 @@ class Reader:
             tags = self.tagger(text, tokens)
         else:
             warnings.append("its tags are those of another text")
+            return tokens
+        if not self.anonymous:
             return tokens
         words, _ = entities.anonymize(tokens.words, tags, [], [], self.source.placeholders)
         return tokens._replace(words=words)

@@ -46,6 +46,15 @@ def same_word(source: Side, target: Side) -> Ints:
     return first_position(source, target.sentence(), target.words)
 
 
+def same_entity(
+    source: Side, target: Side, source_tagged: npt.NDArray[np.bool_], target_tagged: npt.NDArray[np.bool_]
+) -> Ints:
+    """Where each target word that is of an entity stands first in its source sentence as of an entity, or NOWHERE."""
+    nothing = max(source.words.max(initial=0), target.words.max(initial=0)) + 1
+    named = Side(np.where(source_tagged, source.words, nothing).astype(np.int32), source.offsets)
+    return np.where(target_tagged, same_word(named, target), NOWHERE).astype(np.int32)
+
+
 def a_sense(
     source: Side, target: Side, senses: Mapping[int, npt.NDArray[np.int32]], wanted: npt.NDArray[np.bool_]
 ) -> Ints:
@@ -79,11 +88,11 @@ def choose(
     ids: Ints,
     V: int,
     senses: Mapping[int, Ints],
-    placeholders: range,
+    entity: Ints | None = None,
 ) -> Choices:
     """What is to be predicted for each target word (paper §5.2, §5.3); the first place wins where there are several.
 
-    `ids` (tokens,) are the target words' shortlist ids, UNK outside it; `placeholders` the ids of entities.
+    `ids` (tokens,) are the target words' shortlist ids, UNK outside it; `entity` what `same_entity` found.
     A word that nothing reaches stays UNK: `unreachable: attention` is decided while training, where l_t is known.
     """
     same = same_word(source, target)
@@ -95,10 +104,12 @@ def choose(
     elif policy == "all-matches":
         pointed = there
     elif policy == "entities":
-        pointed = there & (ids >= placeholders.start) & (ids < placeholders.stop)
+        assert entity is not None
+        pointed = entity != NOWHERE
     else:
         pointed = there & unknown
-    choice = np.where(pointed, V + same, ids)
+    place = same if entity is None else entity
+    choice = np.where(pointed, V + place, ids)
     if policy == "dictionary":
         choice = np.where(unknown & (sense != NOWHERE), V + sense, choice)
     words = np.where(unknown & there, V + same, ids)

@@ -64,7 +64,7 @@ def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[C
 def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, workers: int | None) -> None:
     statistics = {name: Statistics() for name in lines}
     blocks, counts = _tokenize_all(config, part, lines, statistics, workers)
-    placeholders = config.text.max_tokens if config.pointers.policy == "entities" else 0
+    placeholders = config.text.max_tokens if config.pointers.anonymous else 0
     sizes = config.vocabulary.source, config.vocabulary.target
     source, target = (
         Vocabulary.build(some, size, config.vocabulary.min_count, placeholders)
@@ -240,6 +240,8 @@ def _fingerprint(config: Config) -> str:
     except OSError as error:
         raise Misuse(f"cannot be read: {error.strerror}", error.filename) from None
     decides = config.model_dump(mode="json", include={"data", "text", "vocabulary", "pointers", "embeddings"})
+    if config.pointers.anonymize:  # younger than some corpora, which are still what these settings make
+        del decides["pointers"]["anonymize"]
     text = json.dumps([decides, files, __version__])
     return sha256(text.encode()).hexdigest()
 

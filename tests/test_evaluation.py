@@ -158,6 +158,18 @@ def test_runs_of_different_text_settings_are_refused(folder, tmp_path):
         evaluate(systems, folder / "dev.source", [folder / "dev.target"])
 
 
+def test_entities_that_keep_their_words_need_no_tags_to_generate(folder):
+    run = checkpoint.load(folder / "run")
+    pointers = run.config.pointers.model_copy(update={"policy": "entities", "anonymize": False})
+    run = run._replace(config=run.config.model_copy(update={"pointers": pointers}))
+    report = evaluate([System("x", run, GREEDY)], ["a name1"], [["A name1"]], **FEW)
+    assert "copies right" in names(report)
+    assert "switch accuracy" not in names(report)  # what should have been chosen, only tags can say
+    (folder / "tags").write_text("a￨O name1￨B\n")
+    tags = {"source_tags": folder / "tags", "reference_tags": folder / "tags"}
+    assert "switch accuracy" in names(evaluate([System("x", run, GREEDY)], ["a name1"], [["a name1"]], **tags, **FEW))
+
+
 def test_entities_need_their_tags(folder):
     run = checkpoint.load(folder / "run")
     pointers = run.config.pointers.model_copy(update={"policy": "entities"})

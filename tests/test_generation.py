@@ -20,7 +20,7 @@ from pointing.lines import Senses
 from pointing.model import Seq2Seq
 from pointing.preparation import prepare
 from pointing.search import Search
-from pointing.vocabulary import Vocabulary
+from pointing.vocabulary import UNK, Vocabulary
 
 SOURCE = Vocabulary(["the", "cat", "saw", "a", "house", ".", "and"], [9, 8, 7, 6, 5, 4, 3])
 TARGET = Vocabulary(["le", "chat", "a", "vu", "une", "maison", ".", "et", "cat"], [9, 8, 7, 6, 5, 4, 3, 2, 1])
@@ -41,12 +41,14 @@ HARD = [
 ]
 
 
-def make(dictionary=None, policy="unknown-words", placeholders=0, output="pointer-softmax", seed=0, **text):
+def make(
+    dictionary=None, policy="unknown-words", anonymize=True, placeholders=0, output="pointer-softmax", seed=0, **text
+):
     files = {"source": "a", "target": "b", "source_tags": "c", "target_tags": "d"}
     values = {
         "data": {"train": files, "dev": files},
         "text": text,
-        "pointers": {"policy": policy, "dictionary": "induced" if dictionary else None},
+        "pointers": {"policy": policy, "anonymize": anonymize, "dictionary": "induced" if dictionary else None},
         "model": {"embedding": 6, "hidden": 7, "encoder": 4, "output": output},
     }
     config = checked(Config, values)
@@ -165,6 +167,17 @@ def test_entities_come_back_as_the_words_that_they_stood_for():
     assert {"Zoe", "Tom"} & {token.text for token in outputs[0].tokens if token.origin == "copied"}
     assert outputs[1].warning == "its tags are those of another text"
     assert not any(text.startswith(" ") for one in outputs for text in [token.text for token in one.tokens])
+
+
+def test_entities_that_are_not_anonymised_take_their_tags_only_for_where_tokens_end():
+    generator = make(policy="entities", anonymize=False)
+    tags = [Tagged(["The", "cat", "-saw"], ["B-PER", "O", "O"])]
+    (tagged,) = generator.read(["The cat-saw"], tags)
+    assert (tagged.ids.tolist(), tagged.starts.tolist()) == ([SOURCE["the"], SOURCE["cat"], UNK], [0, 4, 7])
+    (plain,) = generator.read(["The cat-saw"])
+    assert (plain.ids.tolist(), plain.starts.tolist()) == ([SOURCE["the"], UNK], [0, 4])
+    (other,) = generator.read(["The cat-saw"], [Tagged(["other"], ["O"])])
+    assert (other.ids.tolist(), other.warning) == (plain.ids.tolist(), "its tags are those of another text")
 
 
 def test_unk_replacement_takes_the_source_word_of_most_attention():

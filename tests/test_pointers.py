@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointing.pointers import NOWHERE, Side, choose, names, same_word
+from pointing.pointers import NOWHERE, Side, choose, names, same_entity, same_word
 from pointing.vocabulary import UNK
 
 V = 100
@@ -17,9 +17,10 @@ def side(*sentences):
     return Side(np.array(flat, np.int32), np.cumsum([0, *map(len, sentences)]).astype(np.int32))
 
 
-def choices(policy, source, target, ids, senses=None, placeholders=range(0)):
+def choices(policy, source, target, ids, senses=None, entity=None):
     senses = {word: np.array(some, np.int32) for word, some in (senses or {}).items()}
-    made = choose(policy, side(source), side(target), np.array(ids, np.int32), V, senses, placeholders)
+    found = None if entity is None else np.array(entity, np.int32)
+    made = choose(policy, side(source), side(target), np.array(ids, np.int32), V, senses, found)
     return made.target.tolist()
 
 
@@ -41,13 +42,18 @@ def test_policies_by_hand(policy, expected):
     assert choices(policy, SOURCE, TARGET, IDS, SENSES) == expected
 
 
-def test_entities_point_only_at_the_same_placeholder():
-    # placeholders are ids 2 … 4; word 7 is the placeholder of id 2, word 8 that of id 3
-    assert choices("entities", [7, 1, 7], [7, 1, 8, 9], [2, 10, 3, UNK], placeholders=range(2, 5)) == [
-        V + 0,
+def test_an_entity_points_at_the_first_place_where_the_source_names_it():
+    # 7 is a name in both; 8 is a name in the target alone; 1 is one in the source alone; the first 7 is just a word
+    source, target = side([7, 1, 7, 7, 8]), side([7, 1, 8, 9, 7])
+    tags = np.array([False, True, True, True, False]), np.array([True, False, True, True, False])
+    entity = same_entity(source, target, *tags)
+    assert entity.tolist() == [2, NOWHERE, NOWHERE, NOWHERE, NOWHERE]
+    assert choices("entities", [7, 1, 7, 7, 8], [7, 1, 8, 9, 7], [20, 10, 30, UNK, 20], entity=entity) == [
+        V + 2,  # known or not
         10,
-        3,
+        30,
         UNK,
+        20,  # the same word, but not a name here
     ]
 
 
@@ -93,5 +99,5 @@ def test_arrays_equal_a_naive_loop(source, data, senses):
                 if policy == "dictionary" and known == UNK and same is None:
                     place = sense
                 expected.append(known if place is None else V + place)
-        made = choose(policy, side(*source), side(*target), ids, V, as_arrays, range(0))
+        made = choose(policy, side(*source), side(*target), ids, V, as_arrays)
         assert made.target.tolist() == expected

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -98,19 +99,21 @@ def test_a_dictionary_reaches_what_the_same_word_does_not(tmp_path, how):
     assert corpus.about["statistics"]["train"]["reached_by_same_word_or_dictionary"] == 1
 
 
+def tag(folder, settings, *names):
+    """Tag files for the files: these words are names, the others none."""
+    for split in ("train", "dev"):
+        for side in ("source", "target"):
+            path = Path(settings["data"][split][side])
+            tokens = [line.split() for line in path.read_text().splitlines()]
+            tagged = [" ".join(f"{w}￨{'B-PER' if w in names else 'O'}" for w in line) for line in tokens]
+            settings["data"][split][f"{side}_tags"] = str(folder / f"{path.name}.ner.gz")
+            (folder / f"{path.name}.ner.gz").write_bytes(gzip.compress("".join(f"{x}\n" for x in tagged).encode()))
+    settings["vocabulary"] = {}
+
+
 def test_entities_from_tag_files(tmp_path):
     settings = files(tmp_path)
-    for name in ("train.en", "train.fr", "dev.en", "dev.fr"):
-        tokens = [line.split() for line in (tmp_path / name).read_text().splitlines()]
-        tagged = [" ".join(f"{w}￨{'B-PER' if w in ('Zorblatt', 'Quux') else 'O'}" for w in line) for line in tokens]
-        (tmp_path / f"{name}.ner.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in tagged).encode()))
-    for split in ("train", "dev"):
-        tags = {
-            "source_tags": str(tmp_path / f"{split}.en.ner.gz"),
-            "target_tags": str(tmp_path / f"{split}.fr.ner.gz"),
-        }
-        settings["data"][split] |= tags
-    settings["vocabulary"] = {}
+    tag(tmp_path, settings, "Zorblatt", "Quux")
     corpus = prepared(tmp_path, settings, pointers={"policy": "entities"}, text={"max_tokens": 20})
     V = len(corpus.target)
     first, last = corpus.split("train")[0], corpus.split("train")[3]
@@ -120,6 +123,38 @@ def test_entities_from_tag_files(tmp_path):
     assert first["source"][3] == last["source"][0]  # placeholders are shared between documents
     assert "zorblatt" not in corpus.source
     assert corpus.about["statistics"]["train"]["pointers"] == 9
+
+
+def test_entities_that_keep_their_words(tmp_path):
+    settings = files(tmp_path)
+    tag(tmp_path, settings, "Zorblatt", "Quux")
+    corpus = prepared(tmp_path, settings, pointers={"policy": "entities", "anonymize": False})
+    V, (first, last) = len(corpus.target), (corpus.split("train")[row] for row in (0, 3))
+    assert len(corpus.target.words) == V - 2  # no placeholders
+    assert first["target"][:4] == [corpus.target[word] for word in ("le", "chat", "voit")] + [V + 3]  # known or not
+    assert first["target_words"][3] == corpus.target["zorblatt"]
+    assert last["target"][:3] == [V, corpus.target["voit"], V]
+    assert last["source"] == [corpus.source[word] for word in ("quux", "sees", "quux", ".")]
+
+
+def test_pointers_are_the_same_with_and_without_anonymising(tmp_path):
+    rng = random.Random(1)
+    for name, pairs in (("train", 300), ("dev", 5)):  # any word may be tagged in one place and not in another
+        for side in ("source", "target"):
+            lines = [[rng.choice("abcdef") for _ in range(rng.randint(1, 9))] for _ in range(pairs)]
+            (tmp_path / f"{name}.{side}").write_text("".join(" ".join(line) + "\n" for line in lines))
+            tagged = [" ".join(f"{word}￨{rng.choice(['O', 'B-PER', 'I-LOC'])}" for word in line) for line in lines]
+            (tmp_path / f"{name}.{side}_tags").write_text("".join(f"{line}\n" for line in tagged))
+    kinds = ("source", "target", "source_tags", "target_tags")
+    data = {name: {kind: str(tmp_path / f"{name}.{kind}") for kind in kinds} for name in ("train", "dev")}
+    pointers = []
+    for number, anonymize in enumerate((True, False)):
+        settings = {"data": data, "pointers": {"policy": "entities", "anonymize": anonymize}}
+        corpus = prepared(tmp_path, settings, str(number), vocabulary={"target": 5})
+        V, split = len(corpus.target), corpus.split("train")
+        pointers.append([[n - V if n >= V else None for n in split[row]["target"]] for row in range(len(split))])
+    assert pointers[0] == pointers[1]
+    assert sum(place is not None for line in pointers[0] for place in line) > 300
 
 
 def test_entities_by_spacy(tmp_path):
