@@ -49,7 +49,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder of the pointer softmax' run; the rest stands beside it.")] = Path(
         "runs/demo"
     ),
-    updates: Annotated[int, typer.Option(min=3, help="Of each of the two models.")] = 1600,
+    updates: Annotated[int, typer.Option(min=3, help="Of each of the two models.")] = 800,
 ) -> None:
     """Train both models on a generated corpus full of names, and show them names that they have never seen."""
     from rich.console import Console

@@ -44,13 +44,13 @@ def settings(data: Path, output: str, updates: int) -> Config:
         {
             "data": {**files, "languages": ["en", "fr"]},
             "vocabulary": {"source": 300, "target": 300, "min_count": 5},
-            "model": {"embedding": 64, "hidden": 96, "output": output},
+            "model": {"embedding": 64, "hidden": 96, "output": output, "init": 0.1},
             "training": training,
         },
     )
 
 
-def run(out: Path, updates: int = 1600) -> tuple[Table, list[Output]]:
+def run(out: Path, updates: int = 800) -> tuple[Table, list[Output]]:
     """Trains, or goes on where it was cut off; returns the scores on unseen names, and a few outputs to look at."""
     data, corpus = out.parent / f"{out.name}-data", out.parent / f"{out.name}-corpus"
     if not data.exists():

@@ -7,6 +7,7 @@ a readout, evidence for the switch, and location scores.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -160,7 +161,7 @@ class Seq2Seq(nn.Module):
         else:
             switch = NeverPoint() if settings.output == "softmax" else AlwaysPoint()
         self.output = PointerSoftmax(target_words, E, switch)
-        self.apply(_start_as_dl4mt_does)
+        self.apply(partial(_start_as_dl4mt_does, deviation=settings.init))
         if isinstance(switch, Switch):
             nn.init.constant_(switch.last.bias, settings.switch.bias)
         if settings.tied and self.output.shortlist is not None:
@@ -204,8 +205,8 @@ class Seq2Seq(nn.Module):
 
 
 @torch.no_grad()
-def _start_as_dl4mt_does(module: nn.Module) -> None:
-    """Weights 0.01 · N(0, 1), square recurrent ones orthogonal, biases 0."""
+def _start_as_dl4mt_does(module: nn.Module, deviation: float) -> None:
+    """Weights from N(0, deviation²), square recurrent ones orthogonal, biases 0."""
     for name, weight in module.named_parameters(recurse=False):
         if name.startswith("bias"):
             weight.zero_()
@@ -213,4 +214,4 @@ def _start_as_dl4mt_does(module: nn.Module) -> None:
             for square in weight.chunk(3):
                 nn.init.orthogonal_(square)
         else:
-            weight.normal_(0, 0.01)
+            weight.normal_(0, deviation)

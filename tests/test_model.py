@@ -148,6 +148,15 @@ def test_first_weights_are_dl4mts_and_the_switch_starts_towards_the_shortlist():
     assert not model.decoder.start.bias.any()
 
 
+def test_first_weights_may_be_larger():
+    torch.manual_seed(0)
+    model = Seq2Seq(Model(embedding=40, hidden=50, init=0.3), 100, 200)
+    assert abs(model.embedding.weight.std() - 0.3) < 0.02
+    assert abs(model.output.shortlist.weight.std() - 0.3) < 0.02
+    u = model.decoder.first.weight_hh.chunk(3)[0]
+    torch.testing.assert_close(u @ u.T, torch.eye(50), atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("output", ["softmax", "pointer-softmax"])
 def test_a_model_learns_one_batch_by_heart(output):
     torch.manual_seed(0)
