@@ -144,8 +144,8 @@ class Model(Settings):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of embeddings and readout
     tied: bool = False  # the target embeddings are the shortlist's weights
     init: Annotated[float, Field(gt=0)] = 0.01
-    """The standard deviation of the first weights; square recurrent ones are orthogonal. dl4mt's 0.01 suits its widths of
-    500 and more; narrow models learn nothing for hundreds of updates from it, and start better from 0.1."""
+    """The standard deviation of the first weights; square recurrent ones are orthogonal. dl4mt's 0.01 suits its widths
+    of 500 and more; narrow models learn nothing for hundreds of updates from it, and start better from 0.1."""
 
 
 class Training(Settings):

@@ -129,9 +129,10 @@ def test_examples_are_at_fixed_quantiles_and_mark_what_was_copied(made):
     told = json.loads((made[2] / "examples.json").read_text())
     assert told["seed"] == 1
     for one in told["examples"]:
-        assert "".join(text for text, _ in one["source"]) == (made[0] / "dev.source").read_text().splitlines()[
-            one["line"] - 1
-        ]
+        assert (
+            "".join(text for text, _ in one["source"])
+            == (made[0] / "dev.source").read_text().splitlines()[one["line"] - 1]
+        )
         copied = {text for text, used in one["source"] if used}
         assert copied == {text for text, origin in one["outputs"]["NMT + PS"] if origin == "copied"}
     scores = [one["chrF2"] for one in told["examples"]]
