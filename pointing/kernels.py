@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-IN_CACHE, AT_A_TIME = 2**19, 2**23  # numbers of a (steps, V) tensor worked on at a time: by passes, by products
+IN_CACHE = 2**19  # numbers of a (steps, V) tensor worked on at a time
 
 
 def log_softmax_at(x: Tensor, weight: Tensor, bias: Tensor, column: Tensor) -> Tensor:
@@ -29,10 +29,17 @@ def sparse_rows(weight: Tensor, rows: Tensor) -> Tensor:
     return some
 
 
-class _LogSoftmaxAt(torch.autograd.Function):
-    """Holds one (N, V) tensor where log_softmax and nll hold three.
+def noisy_tanh(x: Tensor, alpha: float, c: float) -> Tensor:
+    """x - α d - c (σ(d²) - 0.5)² ξ with d = x - clamp(x, -1, 1), ξ ~ N(0, 1)."""
+    y: Tensor = _NoisyTanh.apply(x, alpha, c)  # type: ignore[no-untyped-call]
+    return y
 
-    The logits become exp(logits - their largest) in place; chunks of rows stay in the cache from pass to pass.
+
+class _LogSoftmaxAt(torch.autograd.Function):
+    """Holds one (N, V) tensor where log_softmax and nll hold three, and goes over it twice less.
+
+    The logits become exp(logits - their largest) in place, chunks of rows staying in the cache from pass to pass. With
+    their sum taken off at the column that is the gradient but for a factor a row, which is left to the narrow x.
     """
 
     @staticmethod
@@ -40,31 +47,47 @@ class _LogSoftmaxAt(torch.autograd.Function):
         p = torch.addmm(bias, x, weight.t())  # (N, V)
         gold = exact(p.gather(1, column.unsqueeze(1)).squeeze(1))
         largest, total = torch.empty_like(gold), torch.empty_like(gold)
-        for some in _chunks(p, IN_CACHE):
+        for some in _chunks(p):
             logits = exact(p[some])
             torch.amax(logits, 1, out=largest[some])
             torch.sum(logits.sub_(largest[some].unsqueeze(1)).exp_(), 1, out=total[some])
             if logits.dtype != p.dtype:
                 p[some] = logits
-        ctx.save_for_backward(x, weight, column, p, total)
-        return gold - largest - total.log()
+        gold -= largest
+        less = (gold.exp() - total).clamp_(min=torch.finfo(p.dtype).min)  # float16 ends at 65,504
+        ctx.save_for_backward(x, weight, p.scatter_(1, column.unsqueeze(1), less.unsqueeze(1).to(p.dtype)), total)
+        return gold - total.log()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        x, weight, column, p, total = ctx.saved_tensors
-        grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
-        grad_bias = torch.zeros(len(weight), dtype=total.dtype, device=x.device)
-        buffer = torch.empty_like(p[: max(1, AT_A_TIME // len(weight))])
-        scale = (grad / total).unsqueeze(1).neg().to(p.dtype)
-        for some in _chunks(p, AT_A_TIME):
-            grad_p = torch.mul(p[some], scale[some], out=buffer[: len(p[some])])
-            grad_p.scatter_add_(1, column[some].unsqueeze(1), grad[some].unsqueeze(1).to(p.dtype))
-            torch.mm(grad_p, weight, out=grad_x[some])
-            if ctx.needs_input_grad[1]:  # a frozen shortlist costs a product less
-                grad_weight.addmm_(grad_p.t(), x[some])
-            grad_bias += grad_p.sum(0)
-        return grad_x, grad_weight, grad_bias.to(weight.dtype), None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, p, total = ctx.saved_tensors
+        factor = (grad / total).neg().unsqueeze(1).to(p.dtype)
+        grad_weight = torch.mm(p.t(), x * factor) if ctx.needs_input_grad[1] else None
+        return torch.mm(p, weight).mul_(factor), grad_weight, torch.mm(p.t(), factor).squeeze(1), None
+
+
+class _NoisyTanh(torch.autograd.Function):
+    """Keeps one tensor, the slope, 1 inside [-1, 1] and 1 - α - 4 c ξ s σ(d²) (1 - σ(d²)) d beyond, s = σ(d²) - 0.5."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, alpha: float, c: float) -> Tensor:
+        hard = x.clamp(-1, 1)
+        y = torch.lerp(x, hard, alpha)
+        d = torch.sub(x, hard, out=hard)
+        sigma = (d * d).sigmoid_()
+        spread = sigma - 0.5
+        noise = torch.randn_like(x).mul_(spread)
+        y.addcmul_(noise, spread, value=-c)
+        bend = torch.ops.aten.sigmoid_backward(noise.mul_(d), sigma)
+        ctx.save_for_backward(bend.mul_(-4 * c).add_(1 - alpha).masked_fill_(d == 0, 1))
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (slope,) = ctx.saved_tensors
+        return grad * slope, None, None
 
 
 class _Rows(torch.autograd.Function):
@@ -91,9 +114,9 @@ class _SparseRows(_Rows):
         return torch.sparse_coo_tensor(rows.unsqueeze(0), grad, ctx.shape, check_invariants=False), None
 
 
-def _chunks(x: Tensor, numbers: int) -> Iterator[slice]:
-    """Slices of x's rows with about so many numbers each."""
-    rows = max(1, numbers // x.shape[1])
+def _chunks(x: Tensor) -> Iterator[slice]:
+    """Slices of x's rows that stay in the cache."""
+    rows = max(1, IN_CACHE // x.shape[1])
     return (slice(start, min(start + rows, len(x))) for start in range(0, len(x), rows))
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pointing.kernels import distinct_rows, exact, log_softmax_at, sparse_rows
+from pointing.kernels import distinct_rows, exact, log_softmax_at, noisy_tanh, sparse_rows
 
 Activation = Literal["relu", "tanh", "noisy-tanh"]
 
@@ -289,7 +289,8 @@ class AlwaysPoint(_Held):
 class NoisyTanh(nn.Module):
     """Noisy tanh (Gulcehre et al. 2016b): the identity in [-1, 1]; beyond, almost flat, with noise while training.
 
-    x - sgn(x) (α δ + s ξ), δ = |x| - 1, s = c (σ(δ²) - 0.5)², ξ ~ N(0, 1) in training and its mean, 0, at test.
+    x - sgn(x) (α δ + s ξ), δ = |x| - 1, s = c (σ(δ²) - 0.5)², ξ ~ N(0, 1) in training and its mean, 0, at test. As
+    -ξ is as likely as ξ, sgn(x) is left out of its term.
     """
 
     alpha, c = 1.05, 0.5
@@ -297,12 +298,7 @@ class NoisyTanh(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
             return torch.lerp(x, x.clamp(-1, 1), self.alpha)
-        beyond = _steps(x.detach().abs() > 1)  # few: the rest is left as it is
-        saturated = distinct_rows(x.flatten(), beyond)
-        delta = saturated.abs() - 1
-        spread = torch.sigmoid(delta * delta) - 0.5
-        back = self.alpha * delta + self.c * spread * spread * torch.randn_like(delta)
-        return x.flatten().index_copy(0, beyond, saturated - saturated.sign() * back).view_as(x)
+        return noisy_tanh(x, self.alpha, self.c)
 
 
 def masked_log_softmax(e: Tensor, mask: Tensor) -> Tensor:

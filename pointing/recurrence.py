@@ -8,13 +8,13 @@ laid out once for it. All tensors are time-major: T steps, D directions, B examp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 IN_CACHE = 2**16  # numbers of the attention's (B, J, A) tensor worked on at a time
+LARGE = 2**20  # numbers of a matrix that no core's cache holds
 
 
 def gru(gates: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -67,11 +67,11 @@ class _GRU(torch.autograd.Function):
         states = gates.new_empty(len(gates) + 1, *s.shape)
         states[0] = s
         kept = _sums(gates, bias.unsqueeze(1))
-        cell = _Cell(kept)
-        across = _to_cell(weight, 1).mT.contiguous()
+        cell, s_t = _Cell(kept), states.unbind(0)
+        across = _across(_to_cell(weight, 1))
         for t in range(len(gates)):
-            cell.recurrent[t].baddbmm_(states[t], across)
-            cell.forward(t, states[t], out=states[t + 1])
+            cell.recurrent[t].baddbmm_(s_t[t], across)
+            cell.forward(t, s_t[t], out=s_t[t + 1])
         ctx.save_for_backward(states, kept, weight)
         return states[1:]
 
@@ -81,11 +81,12 @@ class _GRU(torch.autograd.Function):
         states, kept, weight = ctx.saved_tensors
         gradients = torch.empty_like(kept)
         cell, grad_cell = _Cell(kept), _Cell(gradients)
+        s_t, grad_t = states.unbind(0), grad.unbind(0)
         across = _to_cell(weight, 1)
         grad_s = torch.zeros_like(states[0])
         for t in reversed(range(len(kept))):
-            grad_s += grad[t]
-            direct = cell.backward(t, grad_s, states[t], grad_cell)
+            grad_s += grad_t[t]
+            direct = cell.backward(t, grad_s, s_t[t], grad_cell)
             grad_s = direct.baddbmm_(grad_cell.recurrent[t], across)
         S = states.shape[-1]
         grad_recurrent = gradients[..., : 3 * S].transpose(0, 1).flatten(1, 2)  # (D, T B, 3S)
@@ -94,75 +95,90 @@ class _GRU(torch.autograd.Function):
 
 
 class _ConditionalGRU(torch.autograd.Function):
+    """What is multiplied by s'_t lies side by side, in one tensor (T, B, A + 4S): Q s'_t, then the second cell."""
+
     @staticmethod
     def forward(ctx: Any, gates: Tensor, s: Tensor, keys: Tensor, h: Tensor, x_mask: Tensor, *weights: Tensor) -> Any:
         w = Weights(*weights)
         (T, B, _), S, (_, J, A) = gates.shape, s.shape[-1], h.shape
         new = gates.new_empty
-        states, middles, c, query, e = new(T + 1, B, S), new(T, B, S), new(T, B, A), new(T, B, A), new(T, B, J)
-        first_kept = _sums(gates, w.first_bias)
-        second_kept = _sums(w.context_bias.expand(T, B, -1), w.second_bias)
-        first, second = _Cell(first_kept), _Cell(second_kept)
+        states, middles, c, e = new(T + 1, B, S), new(T, B, S), new(T, B, A), new(T, B, J)
         states[0] = s
-        first_across, second_across = _to_cell(w.first).t().contiguous(), _to_cell(w.second).t().contiguous()
-        query_across, context_across = w.query.t().contiguous(), w.context.t().contiguous()
-        closed = torch.zeros_like(e[0]).masked_fill_(~x_mask, -torch.inf)
+        first_kept, second_kept = _sums(gates, w.first_bias), new(T, B, A + 4 * S)
+        second_kept[..., :A] = 0
+        second_kept[..., A:] = _sums(w.context_bias, w.second_bias)
+        first, second = _Cell(first_kept), _Cell(second_kept[..., A:])
+        first_across, context_across = _across(_to_cell(w.first)), _across(w.context)
+        middle_across = _across(torch.cat([w.query, _to_cell(w.second)]))
+        closed, score = torch.zeros_like(e[0]).masked_fill_(~x_mask, -torch.inf), w.score.view(-1)
+        some = [
+            (hidden, closed[rows].view(-1), e[:, rows].flatten(1).unbind(0))
+            for rows, hidden in _hidden(keys, second_kept[..., :A])
+        ]
+        s_t, middle_t, c_t, e_t = states.unbind(0), middles.unbind(0), c.unbind(0), e.unbind(0)
+        by_middle = second_kept[..., : A + 3 * S].unbind(0)
         for t in range(T):
-            first.recurrent[t].addmm_(states[t], first_across)
-            first.forward(t, states[t], out=middles[t])
-            torch.mm(middles[t], query_across, out=query[t])
-            for some, hidden in _hidden(keys, query[t]):
-                torch.addmv(closed[some].view(-1), hidden.view(-1, A), w.score.view(-1), out=e[t, some].view(-1))
-            torch.bmm(e[t].softmax(-1).unsqueeze(1), h, out=c[t].unsqueeze(1))
-            second.gates[t].addmm_(c[t], context_across)
-            second.recurrent[t].addmm_(middles[t], second_across)
-            second.forward(t, middles[t], out=states[t + 1])
-        ctx.save_for_backward(states, middles, c, query, e, first_kept, second_kept, keys, h, *weights)
+            first.recurrent[t].addmm_(s_t[t], first_across)
+            first.forward(t, s_t[t], out=middle_t[t])
+            by_middle[t].addmm_(middle_t[t], middle_across)
+            for hidden, shut, e_some in some:
+                torch.addmv(shut, hidden.at(t).view(-1, A), score, out=e_some[t])
+            torch.bmm(e_t[t].softmax(-1).unsqueeze(1), h, out=c_t[t].unsqueeze(1))
+            second.gates[t].addmm_(c_t[t], context_across)
+            second.forward(t, middle_t[t], out=s_t[t + 1])
+        ctx.save_for_backward(states, middles, c, e, first_kept, second_kept, keys, h, *weights)
         return states[1:], c, e
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad_states: Tensor, grad_context: Tensor, grad_e: Tensor) -> tuple[Tensor | None, ...]:
-        states, middles, c, query, e, first_kept, second_kept, keys, h, *weights = ctx.saved_tensors
+        states, middles, c, e, first_kept, second_kept, keys, h, *weights = ctx.saved_tensors
         w = Weights(*weights)
         S, A = states.shape[-1], h.shape[-1]
         first_grads, second_grads = torch.empty_like(first_kept), torch.empty_like(second_kept)
         first, first_grad = _Cell(first_kept), _Cell(first_grads)
-        second, second_grad = _Cell(second_kept), _Cell(second_grads)
-        first_across, second_across = _to_cell(w.first), _to_cell(w.second)
-        location, score = e.softmax(-1), w.score.view(-1)  # (T, B, J), (A,)
-        grad_c, grad_query = torch.empty_like(c), torch.empty_like(query)
-        grad_e = grad_e.masked_fill(e == -torch.inf, 0)
-        squares, grad_score = torch.zeros_like(h), torch.zeros_like(score)
+        second, second_grad = _Cell(second_kept[..., A:]), _Cell(second_grads[..., A:])
+        first_across, middle_across = _to_cell(w.first), torch.cat([w.query, _to_cell(w.second)])
+        location, score, across_h = e.softmax(-1), w.score.view(-1), h.transpose(1, 2)  # (T, B, J), (A,), (B, A, J)
+        grad_c, grad_e = torch.empty_like(c), grad_e.masked_fill(e == -torch.inf, 0)
+        squares, grad_score, back = torch.zeros_like(h), torch.zeros_like(score), torch.empty_like(c[0])
+        some = []
+        for rows, hidden in _hidden(keys, second_kept[..., :A]):
+            grad = grad_e[:, rows]
+            ways = (grad.flatten(1).unbind(0), grad.unsqueeze(2).unbind(0), grad.unsqueeze(3).unbind(0))
+            some.append((hidden, *ways, back[rows].unsqueeze(1), squares[rows]))
+        s_t, middle_t, location_t = states.unbind(0), middles.unbind(0), location.unbind(0)
+        grad_s_t, grad_context_t, grad_c_t, grad_e_t = (
+            x.unbind(0) for x in (grad_states, grad_context, grad_c, grad_e)
+        )
+        grad_query, by_middle = second_grads[..., :A].unbind(0), second_grads[..., : A + 3 * S].unbind(0)
         grad_s = torch.zeros_like(states[0])
         for t in reversed(range(len(e))):
-            grad_s += grad_states[t]
-            grad_middle = second.backward(t, grad_s, middles[t], second_grad)
-            grad_middle.addmm_(second_grad.recurrent[t], second_across)
-            torch.addmm(grad_context[t], second_grad.gates[t], w.context, out=grad_c[t])
-            grad_location = torch.bmm(grad_c[t].unsqueeze(1), h.transpose(1, 2)).squeeze(
-                1
-            )  # this way round thrice as fast
-            grad_e[t] += torch._softmax_backward_data(grad_location, location[t], -1, e.dtype)
-            for some, hidden in _hidden(keys, query[t]):
-                grad_score.addmv_(hidden.view(-1, A).t(), grad_e[t, some].view(-1))
-                hidden.mul_(hidden)  # tanh' is 1 - tanh²; what the 1 contributes is added below, for all j or t at once
-                torch.bmm(grad_e[t, some].unsqueeze(1), hidden, out=grad_query[t, some].unsqueeze(1))
-                squares[some].addcmul_(grad_e[t, some].unsqueeze(2), hidden)
-            torch.sub(grad_e[t].sum(1, keepdim=True), grad_query[t], out=grad_query[t]).mul_(score)
-            grad_middle.addmm_(grad_query[t], w.query)
-            grad_s = first.backward(t, grad_middle, states[t], first_grad)
+            grad_s += grad_s_t[t]
+            grad_middle = second.backward(t, grad_s, middle_t[t], second_grad)
+            torch.addmm(grad_context_t[t], second_grad.gates[t], w.context, out=grad_c_t[t])
+            grad_location = torch.bmm(grad_c_t[t].unsqueeze(1), across_h).squeeze(1)  # this way round thrice as fast
+            grad_e_t[t].add_(torch._softmax_backward_data(grad_location, location_t[t], -1, e.dtype))
+            for hidden, of_all, of_row, of_column, back_some, squares_some in some:
+                tanh = hidden.at(t)
+                grad_score.addmv_(tanh.view(-1, A).t(), of_all[t])
+                tanh.mul_(tanh)  # tanh' is 1 - tanh²; what the 1 contributes is added below, for all j or t at once
+                torch.bmm(of_row[t], tanh, out=back_some)
+                squares_some.addcmul_(of_column[t], tanh)
+            torch.sub(grad_e_t[t].sum(1, keepdim=True), back, out=grad_query[t]).mul_(score)
+            grad_middle.addmm_(by_middle[t], middle_across)
+            grad_s = first.backward(t, grad_middle, s_t[t], first_grad)
             grad_s.addmm_(first_grad.recurrent[t], first_across)
         grad_keys = squares.neg_().add_(grad_e.sum(0).unsqueeze(2)).mul_(score)
         grad_h = torch.bmm(location.permute(1, 2, 0), grad_c.transpose(0, 1))
         grad_first, grad_first_bias = _affine(first_grads[..., : 3 * S], states[:-1])
-        grad_second, grad_second_bias = _affine(second_grads[..., : 3 * S], middles)
+        of_middle, of_middle_bias = _affine(second_grads[..., : A + 3 * S], middles)
         return (
             *(first_grads[..., S:], grad_s, grad_keys, grad_h, None),
             *(_from_cell(grad_first), _from_cell(grad_first_bias)),
-            *(_affine(grad_query, middles)[0], grad_score.unsqueeze(0)),
-            *_affine(second_grads[..., S:], c),
-            *(_from_cell(grad_second), _from_cell(grad_second_bias)),
+            *(of_middle[:A], grad_score.unsqueeze(0)),
+            *_affine(second_grads[..., A + S :], c),
+            *(_from_cell(of_middle[A:]), _from_cell(of_middle_bias[A:])),
         )
 
 
@@ -187,10 +203,29 @@ class _Cell:
         """From the gradient of s_t: those of the gates and of U s + b; returned, s_{t-1}'s direct part."""
         direct: Tensor = grad * self.update[t]
         _tanh_backward(grad - direct, self.new[t], grad_input=into.new[t])
-        _sigmoid_backward((s - self.new[t]).mul_(grad), self.update[t], grad_input=into.update[t])
-        _sigmoid_backward(into.new[t] * self.inner[t], self.reset[t], grad_input=into.reset[t])
+        torch.sub(s, self.new[t], out=into.update[t]).mul_(grad)
+        torch.mul(into.new[t], self.inner[t], out=into.reset[t])
+        _sigmoid_backward(into.reset_update[t], self.reset_update[t], grad_input=into.reset_update[t])
         torch.mul(into.new[t], self.reset[t], out=into.inner[t])
         return direct
+
+
+class _Hidden:
+    """tanh(keys + query_t) (b, J, A) of some examples at any step, in a buffer that stays in the cache."""
+
+    def __init__(self, keys: Tensor, query: Tensor, buffer: Tensor) -> None:
+        self.keys, self.query, self.buffer = keys, query.unsqueeze(2).unbind(0), buffer
+
+    def at(self, t: int) -> Tensor:
+        return torch.add(self.keys, self.query[t], out=self.buffer).tanh_()
+
+
+def _hidden(keys: Tensor, query: Tensor) -> list[tuple[slice, _Hidden]]:
+    """All examples, some at a time, from keys (B, J, A) and query (T, B, A)."""
+    at_a_time = max(1, IN_CACHE * torch.get_num_threads() // keys[0].numel())  # each thread has a cache of its own
+    buffer = torch.empty_like(keys[:at_a_time])
+    slices = [slice(start, min(start + at_a_time, len(keys))) for start in range(0, len(keys), at_a_time)]
+    return [(rows, _Hidden(keys[rows], query[:, rows], buffer[: rows.stop - rows.start])) for rows in slices]
 
 
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
@@ -219,13 +254,9 @@ def _from_cell(weight: Tensor, dim: int = 0) -> Tensor:
     return turned
 
 
-def _hidden(keys: Tensor, query: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """tanh(keys + query) (B, J, A), some examples at a time, in a buffer that stays in the cache."""
-    at_a_time = max(1, IN_CACHE * torch.get_num_threads() // keys[0].numel())  # each thread has a cache of its own
-    buffer = torch.empty_like(keys[:at_a_time])
-    for start in range(0, len(keys), at_a_time):
-        some = slice(start, min(start + at_a_time, len(keys)))
-        yield some, torch.add(keys[some], query[some].unsqueeze(1), out=buffer[: some.stop - start]).tanh_()
+def _across(weight: Tensor) -> Tensor:
+    """Wᵀ as the products with a few rows are quickest: laid out anew, unless that costs more than it saves."""
+    return weight.mT.contiguous() if weight.numel() < LARGE else weight.mT
 
 
 def _affine(grad: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:

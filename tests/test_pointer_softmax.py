@@ -386,7 +386,6 @@ def test_many_rows_and_words_take_the_chunks_path(monkeypatch):
     whole = make().log_likelihood(*inputs())
     layer = make()
     monkeypatch.setattr(module, "IN_CACHE", 1)
-    monkeypatch.setattr(module, "AT_A_TIME", 2 * V)
     log_p = layer.log_likelihood(*inputs())
     torch.testing.assert_close(log_p, whole)
     log_p.sum().backward()
@@ -444,6 +443,18 @@ def test_noisy_tanh_is_noisy_in_training_only_where_it_saturates():
     torch.testing.assert_close(
         y[:, 1].std(), torch.tensor(0.5 * (1 / (1 + math.exp(-4)) - 0.5) ** 2), atol=2e-3, rtol=0
     )
+
+
+def test_noisy_tanhs_gradient_is_that_of_its_formula():
+    x = torch.tensor([-4.0, -1.3, -0.9, -0.2, 0.7, 1.1, 2.5], dtype=torch.float64).requires_grad_()
+    torch.manual_seed(0)
+    y = NoisyTanh().train()(x)
+    torch.manual_seed(0)
+    delta = (x.abs() - 1).clamp(min=0)
+    spread = 0.5 * (torch.sigmoid(delta**2) - 0.5) ** 2
+    expected = x - x.sign() * 1.05 * delta - spread * torch.randn_like(x)
+    torch.testing.assert_close(y, expected)
+    torch.testing.assert_close(*(torch.autograd.grad(out.sin().sum(), x) for out in (y, expected)))
 
 
 @settings(max_examples=50, deadline=None)
