@@ -6,7 +6,8 @@ In one run, on the same text, vocabulary, batch and precision: target words per 
 softmax, the large-vocabulary trick against the full softmax of 75,000 words, and the peer with its copying; and which
 share of the measured float32 matrix-product peak our updates reach. An update is a whole one, as `pointing train` makes
 it: batch, forward, backward, clipping, optimiser. The peer runs twice: with our widths, and with the width at which its
-model needs as many multiplications as ours ("equal work").
+model needs as many multiplications as ours ("equal work"); half of our updates are made before it and half after it, as
+a machine that others use too has faster and slower minutes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import opennmt
 import torch
@@ -78,15 +80,37 @@ def updates(corpus: Corpus, sizes: dict[str, int], args: argparse.Namespace, **c
             yield int(batch.mask.sum()) / (time.perf_counter() - start)
 
 
-def side_by_side(cases: dict[str, Iterator[float]], rounds: int, warm_up: int) -> dict[str, float]:
-    """The cases take turns on the same batches; the median of what each reaches."""
+def side_by_side(cases: dict[str, Iterator[float]], rounds: int) -> dict[str, list[float]]:
+    """What the cases reach, taking turns on the same batches."""
     rates: dict[str, list[float]] = {name: [] for name in cases}
-    for number in range(rounds + warm_up):
+    for _ in range(rounds):
         for name, case in cases.items():
-            rate = next(case)
-            if number >= warm_up:
-                rates[name].append(rate)
-    return {name: statistics.median(some) for name, some in rates.items()}
+            rates[name].append(next(case))
+    return rates
+
+
+def beside(peer: Path, corpus: Corpus, sizes: dict[str, int], ours: float, args: argparse.Namespace) -> dict[str, Any]:
+    """The peer's cases; `ours` is our multiplications for a pair."""
+    python, results = opennmt.environment(peer), {}
+    source, target = opennmt.write_text(corpus.folder, args.folder / f"text-{sizes['vocabulary']}")
+    V, E, (J, T) = sizes["vocabulary"], sizes["embedding"], lengths(corpus)
+    equal = opennmt.equal_hidden(ours, embedding=E, vocabulary=V, J=J, T=T)
+    for what, hidden in (("same widths", 2 * sizes["encoder"]), ("equal work", equal)):
+        wide = {"embedding": E, "hidden": hidden, "vocabulary": V}
+        made = opennmt.train(
+            python, args.folder / "peer", source, target,
+            **wide, batch=args.batch, updates=max(30, args.updates), threads=args.threads,
+        )  # fmt: skip
+        work = sum(opennmt.multiplications(**wide, J=J, T=T).values()) / T
+        case = f"OpenNMT-py with copying, {what} (rnn_size {hidden})"
+        results[case] = {"rate": made.tokens_per_second, "work": work}
+    return results
+
+
+def lengths(corpus: Corpus) -> tuple[float, float]:
+    """The mean lengths J and T."""
+    train = corpus.split("train")
+    return float(train.source_lengths.mean()) + 1, float(train.target_lengths.mean())
 
 
 def main() -> None:
@@ -102,7 +126,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     files = {"source": str(args.source.resolve()), "target": str(args.target.resolve())}
-    rows, results = [], {}
+    rows: list[list[str]] = []
+    results: dict[str, Any] = {}
     for name in args.sizes:
         sizes = SIZES[name]
         corpus = corpus_of(sizes["vocabulary"], files, args.folder)
@@ -114,34 +139,21 @@ def main() -> None:
                 )
         else:
             cases["pointer softmax"] = updates(corpus, sizes, args, output="pointer-softmax")
-        top = peak(args.threads)
-        rates = side_by_side(cases, args.updates, 3)
-        top = max(top, peak(args.threads))
-        train = corpus.split("train")
-        J, T = float(train.source_lengths.mean()) + 1, float(train.target_lengths.mean())
-        for case, rate in rates.items():
+        (J, T), measured = lengths(corpus), {}
+        for case in cases:
             V = 2_000 if "candidates" in case else sizes["vocabulary"]
             work = opennmt.our_multiplications(**{**sizes, "vocabulary": V}, J=J, T=T, copy="pointer" in case)
-            work_a_word = sum(work.values()) / T
-            results[f"{name}: {case}"] = {"rate": rate, "work": work_a_word, "peak": 3 * work_a_word * rate / top}
+            measured[case] = {"work": sum(work.values()) / T}
+        top, half = peak(args.threads), args.updates // 2
+        side_by_side(cases, 3)
+        rates = side_by_side(cases, half)
         if args.peer is not None and name != "large vocabulary":
-            python = opennmt.environment(args.peer)
-            source, target = opennmt.write_text(corpus.folder, args.folder / f"text-{sizes['vocabulary']}")
-            V, E = sizes["vocabulary"], sizes["embedding"]
-            ours = results[f"{name}: pointer softmax"]["work"] * T
-            equal = opennmt.equal_hidden(ours, embedding=E, vocabulary=V, J=J, T=T)
-            for what, hidden in (("same widths", 2 * sizes["encoder"]), ("equal work", equal)):
-                wide = {"embedding": E, "hidden": hidden, "vocabulary": V}
-                made = opennmt.train(
-                    python, args.folder / "peer", source, target,
-                    **wide, batch=args.batch, updates=max(30, args.updates), threads=args.threads,
-                )  # fmt: skip
-                work_a_word = sum(opennmt.multiplications(**wide, J=J, T=T).values()) / T
-                results[f"{name}: OpenNMT-py with copying, {what} (rnn_size {hidden})"] = {
-                    "rate": made.tokens_per_second,
-                    "work": work_a_word,
-                    "peak": 3 * work_a_word * made.tokens_per_second / top,
-                }
+            measured |= beside(args.peer, corpus, sizes, measured["pointer softmax"]["work"] * T, args)
+        for case, more in side_by_side(cases, args.updates - half).items():
+            measured[case]["rate"] = statistics.median(rates[case] + more)
+        top = max(top, peak(args.threads))
+        for case, of in measured.items():
+            results[f"{name}: {case}"] = of | {"peak": 3 * of["work"] * of["rate"] / top}
         first = results[f"{name}: softmax"]["rate"]
         rows += [
             [case, f"{r['rate']:,.0f}", f"{r['rate'] / first:.2f}", f"{r['work'] / 1e6:.2f}", f"{r['peak']:.0%}"]

@@ -205,6 +205,20 @@ def test_a_run_cut_off_anywhere_is_taken_up_to_the_same_bit(place, tmp_path, whe
     assert tiny.events(tmp_path) == tiny.events(whole)
 
 
+def test_two_threads_give_the_same_bits_again_and_when_taken_up(place, tmp_path):
+    wide = {"model": {"embedding": 60, "hidden": 90, "encoder": 70}}  # so that operations are shared out
+    two = {"training": {"threads": 2, "batch": 100, "validate_every": 5, "updates": 8}}
+    for name in ("whole", "again"):
+        tiny.train_in(place, tmp_path / name, wide, two)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Crash):
+        crash_at(patch, (Optimizer, "update", True), 7)
+        tiny.train_in(place, tmp_path / "cut", wide, two)
+    tiny.train_in(place, tmp_path / "cut", wide, two, resume=True)
+    assert torch.get_num_threads() == 2
+    assert tiny.same(tmp_path / "again", tmp_path / "whole")
+    assert tiny.same(tmp_path / "cut", tmp_path / "whole")
+
+
 @pytest.fixture
 def done(place, tmp_path):
     """A short run that has ended."""
