@@ -42,20 +42,21 @@ class Experiment(NamedTuple):
         return [row for group in self.groups for row in group]
 
 
-def _softmax(name: str) -> list[Row]:
-    """The plain softmax, whose run serves three ways of dealing with UNK."""
+def _three_ways(row: Row) -> list[Row]:
+    """A run, and the two other ways to deal with the UNKs that it would write."""
     return [
-        Row("softmax", name, SOFTMAX),
-        Row("softmax-never-unk", f"{name}, UNK never written", {}, NEVER_UNK, run="softmax"),
-        Row("softmax-replaced", f"{name}, UNK replaced by attention", {}, REPLACED, run="softmax"),
+        row,
+        Row(f"{row.key}-never-unk", f"{row.name}, UNK never written", {}, NEVER_UNK, run=row.key),
+        Row(f"{row.key}-replaced", f"{row.name}, UNK replaced by attention", {}, REPLACED, run=row.key),
     ]
 
 
-def _pointer_softmax(name: str) -> list[Row]:
-    return [
-        Row("pointer-softmax", name),
-        Row("pointer-softmax-never-unk", f"{name}, UNK never written", {}, NEVER_UNK, run="pointer-softmax"),
-    ]
+def _softmax(name: str) -> Row:
+    return Row("softmax", name, SOFTMAX)
+
+
+def _pointer_softmax(name: str) -> Row:
+    return Row("pointer-softmax", name)
 
 
 def _marginal(name: str) -> Row:
@@ -84,8 +85,8 @@ TRANSLATION = Experiment(
     ("debian-en-fr", "europarl-en-fr"),
     (
         (
-            *_softmax("NMT"),
-            *_pointer_softmax("NMT + PS"),
+            *_three_ways(_softmax("NMT")),
+            *_three_ways(_pointer_softmax("NMT + PS")),
             Row("dictionary-induced", "NMT + PS + dictionary, induced", DICTIONARY),
             Row("dictionary-given", "NMT + PS + dictionary, given", {**DICTIONARY, "pointers.dictionary": GIVEN}),
             Row("attention", "NMT + PS, unreachable: argmax l", {"pointers.unreachable": "attention"}),
@@ -105,7 +106,13 @@ SUMMARIZATION_UNK = Experiment(
     "Summaries, pointers for unknown words",
     "§5.2, Tables 1, 3 and 4",
     ("debian-synopsis", "headlines"),
-    ((*_softmax("NMT + LVT"), *_pointer_softmax("NMT + LVT + PS"), _marginal("NMT + LVT + PS")),),
+    (
+        (
+            *_three_ways(_softmax("NMT + LVT")),
+            *_three_ways(_pointer_softmax("NMT + LVT + PS")),
+            _marginal("NMT + LVT + PS"),
+        ),
+    ),
     {**ROUGE, **COPYING},
     ("R-1 F1", "R-1 recall"),
     {
@@ -146,7 +153,7 @@ LEARNING_CURVES = Experiment(
     "Learning curves",
     "§5.3, Figure 4",
     ("debian-en-fr", "europarl-en-fr"),
-    ((_softmax("NMT")[0], RELU, _pointer_softmax("NMT + PS")[0]),),
+    ((_softmax("NMT"), RELU, _pointer_softmax("NMT + PS")),),
     {},  # nothing is generated for it: the curves are those of the runs' validations
     (),
     {"NMT": {"dev NLL": 65.26, "updates": 400_000}, "NMT + PS, ReLU switch": {"dev NLL": 63.91, "updates": 200_000}},

@@ -71,9 +71,9 @@ def train(jobs: Sequence[Job], workers: int | None = None) -> None:
     from pointing.preparation import prepare
     from pointing.resuming import ended
 
+    for corpus, job in {job.corpus: job for job in jobs}.items():
+        prepare(job.config, corpus)  # also for runs that are there: the report tells of it
     to_do = [job for job in jobs if ended(job.folder, job.config) is None]
-    for corpus, job in {job.corpus: job for job in to_do}.items():
-        prepare(job.config, corpus)
     workers = min(workers or cores(), len(to_do))
     if workers < 2:
         for job in to_do:
