@@ -39,8 +39,7 @@ def draw(folder: Path) -> None:
     """The pictures that a folder's section shows."""
     results = read(folder)
     if results["experiment"] != rarest_word.KEY:
-        for name in ("curves.png", "curves.svg"):
-            learning_curves(folder / name, report.panels(results), "updates", one_scale=False)
+        learning_curves(folder / "curves.png", report.panels(results), "updates", one_scale=False)
 
 
 def write(folders: Sequence[Path], out: Path) -> tuple[Path, Path]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -171,7 +173,8 @@ def _examples(told: Mapping[str, Any]) -> str:
     )
     rows = []
     for one in told["examples"]:
-        source = "".join(_bold(text) if copied else _plain(text) for text, copied in one["source"])
+        pieces = [(copied, "".join(text for text, _ in some)) for copied, some in groupby(one["source"], itemgetter(1))]
+        source = "".join(_bold(text) if copied else _plain(text) for copied, text in pieces)
         rows.append([f"**source, line {one['line']}**", source])
         rows.append(["reference", _plain(one["reference"])])
         for name, words in one["outputs"].items():
