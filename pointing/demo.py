@@ -26,7 +26,7 @@ SHOWN = (
 LINES = [
     "Zorblatta copied quux.conf to hal9000 this morning",
     "please install pointing on deepthought42",
-    "libfoo7 conflicts with barbaz-qux",
+    "libfoo7 3.1.4 conflicts with barbaz-qux",
     "Guybrush is the maintainer of grog-xxd",
 ]
 
