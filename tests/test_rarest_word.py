@@ -95,6 +95,7 @@ def test_the_command_writes_its_report_and_goes_on_where_it_was(tmp_path):
         "runs",
         "results.json",
         "report.md",
+        "report.html",
         "curves.png",
         "curves.svg",
     }
