@@ -22,6 +22,7 @@ from pointing.corpus import SCHEMA, flat
 from pointing.dictionary import Dictionary
 from pointing.files import without_end
 from pointing.pointers import NOWHERE, Ints, Side, choose, names, same_entity
+from pointing.subwords import divide
 from pointing.text import Tokenizer, Tokens
 from pointing.tokens import TokenArrays, from_tokens, number, tokenize_lines
 from pointing.vocabulary import EOS, UNK, Vocabulary
@@ -39,15 +40,18 @@ class Statistics:
     source_tokens: int = 0
     target_tokens: int = 0  # without the end of sentence
     pointers: int = 0
-    unknown: int = 0  # target words outside the shortlist
+    unknown: int = 0  # target words, or pieces, outside the shortlist
     same_word: int = 0  # of those, found in the source as they are
     dictionary: int = 0  # of those, found by a sense only
+    source_pieces: int = 0  # what the model reads: the tokens, or with subwords their pieces
+    target_pieces: int = 0
 
     def add(self, other: Statistics) -> None:
         for reason, count in other.skipped.items():
             self.skipped[reason] = self.skipped.get(reason, 0) + count
             self.first_skipped.setdefault(reason, other.first_skipped[reason])
-        for name in ("pairs", "source_tokens", "target_tokens", "pointers", "unknown", "same_word", "dictionary"):
+        lengths = "source_tokens", "target_tokens", "source_pieces", "target_pieces"
+        for name in ("pairs", "pointers", "unknown", "same_word", "dictionary", *lengths):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def skip(self, reason: str, line: int) -> None:
@@ -55,10 +59,12 @@ class Statistics:
         self.first_skipped.setdefault(reason, line)
 
     def shares(self) -> dict[str, float]:
-        pairs, tokens, unknown = (max(1, n) for n in (self.pairs, self.target_tokens, self.unknown))
+        pairs, pieces, unknown = (max(1, n) for n in (self.pairs, self.target_pieces, self.unknown))
+        tokens = self.source_tokens + self.target_tokens
         return {
             "pointers_per_100": 100 * self.pointers / pairs,
-            "unknown_share": self.unknown / tokens,
+            "pieces_per_word": (self.source_pieces + self.target_pieces) / max(1, tokens),
+            "unknown_share": self.unknown / pieces,
             "reached_by_same_word": self.same_word / unknown,
             "reached_by_same_word_or_dictionary": (self.same_word + self.dictionary) / unknown,
         }
@@ -130,8 +136,7 @@ def _tokenize(tools: _TokenizingTools, block: Block) -> Tokenised:
     if tags is not None:
         tags = tags[0][np.repeat(keep, source.counts)], tags[1][np.repeat(keep, target.counts)]
     source, target = source.select(keep), target.select(keep)
-    words, together = number(source.words + target.words)  # both sides together
-    source_ids, target_ids = together[source.ids], together[len(source.words) :][target.ids]
+    words, source_ids, target_ids = _together(source, target)
     columns = {
         "source": _lists(source.counts, source_ids),
         "target": _lists(target.counts, target_ids),
@@ -153,6 +158,12 @@ def _tokenize(tools: _TokenizingTools, block: Block) -> Tokenised:
     statistics.source_tokens, statistics.target_tokens = len(source_ids), len(target_ids)
     counts = np.stack([np.bincount(some, minlength=len(words)) for some in (source_ids, target_ids)]).astype(np.int32)
     return Tokenised(block.split, block.path, statistics, words, counts)
+
+
+def _together(source: TokenArrays, target: TokenArrays) -> tuple[list[str], Ints, Ints]:
+    """The different words of both sides, and each side's tokens as numbers of them."""
+    words, together = number(source.words + target.words)
+    return words, together[source.ids], together[len(source.words) :][target.ids]
 
 
 Texts = tuple[list[str], list[str]]
@@ -249,7 +260,7 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
     tools: _EncodingTools = _tools
     block, words = read_block(path)
     V = len(tools.target)
-    source, target = (_side(block, column) for column in ("source", "target"))
+    words, source, target, starts, ends = _as_read(tools, block, words)
     in_source, in_target = tools.source.ids(words), tools.target.ids(words)  # block number → id
     ids = in_target[target.words]
     choices = choose(
@@ -267,8 +278,8 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
         {
             "source": _lists(lengths, in_source[source.words]),
             "source_words": _lists(lengths, names(source, in_target[source.words], V)),
-            "starts": block.column("starts"),
-            "ends": block.column("ends"),
+            "starts": _lists(lengths, starts),
+            "ends": _lists(lengths, ends),
             "target": _lists(ended, np.insert(choices.target, last, EOS)),
             "target_words": _lists(ended, np.insert(choices.words, last, EOS)),
             "source_text": block.column("source_text"),
@@ -283,6 +294,8 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
         unknown=int(unknown.sum()),
         same_word=int((unknown & (choices.same != NOWHERE)).sum()),
         dictionary=int((unknown & (choices.sense != NOWHERE)).sum()),
+        source_pieces=len(source.words),
+        target_pieces=len(target.words),
     )
     return batch, statistics
 
@@ -304,9 +317,19 @@ def read_block(path: Path) -> tuple[pa.RecordBatch, list[str]]:
     return block, words.column("words").to_pylist()
 
 
-def _side(block: pa.RecordBatch, column: str) -> Side:
-    offsets, words = flat(block, column)
-    return Side(words, offsets)
+def _as_read(
+    tools: _EncodingTools, block: pa.RecordBatch, words: list[str]
+) -> tuple[list[str], Side, Side, Ints, Ints]:
+    """A block's different words, or pieces; its sides as numbers of them; the source's characters."""
+    (offsets, source), (target_offsets, target) = flat(block, "source"), flat(block, "target")
+    starts, ends = flat(block, "starts")[1], flat(block, "ends")[1]
+    if tools.source.merges is None or tools.target.merges is None:
+        return words, Side(source, offsets), Side(target, target_offsets), starts, ends
+    x, _ = divide(TokenArrays(words, source, starts, ends, np.diff(offsets)), tools.source.merges)
+    nowhere = np.zeros_like(target)
+    y, _ = divide(TokenArrays(words, target, nowhere, nowhere, np.diff(target_offsets)), tools.target.merges)
+    words, source, target = _together(x, y)
+    return words, Side(source, _offsets(x.counts)), Side(target, _offsets(y.counts)), x.starts, x.ends
 
 
 def _lists(counts: Ints, values: Ints) -> Any:

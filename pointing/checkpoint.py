@@ -47,7 +47,10 @@ def load(folder: str | Path) -> Run:
     config = settings(folder)
     tensors, about = read(folder / MODEL)
     placeholders = about.get("placeholders", 0)  # a training state has none, and is refused below
-    source, target = (Vocabulary.load(folder / f"{side}.vocabulary", placeholders) for side in ("source", "target"))
+    subwords = config.text.subwords is not None
+    source, target = (
+        Vocabulary.load(folder / f"{side}.vocabulary", placeholders, subwords) for side in ("source", "target")
+    )
     dictionary = folder / "dictionary.tsv"
     model = Seq2Seq(config.model, len(source), len(target))
     put(tensors, dict(model.named_parameters()), folder / MODEL)
@@ -76,7 +79,7 @@ def start(folder: Path, config: Config, corpus: Corpus) -> None:
     for old in (MODEL, STATE, METRICS):
         (folder / old).unlink(missing_ok=True)
     shutil.rmtree(folder / "tensorboard", ignore_errors=True)
-    for name in ("source.vocabulary", "target.vocabulary", "dictionary.tsv"):
+    for name in ("source.vocabulary", "target.vocabulary", "source.merges", "target.merges", "dictionary.tsv"):
         (folder / name).unlink(missing_ok=True)
         if (corpus.folder / name).exists():
             with whole_file(folder / name) as part:

@@ -82,6 +82,7 @@ class Text(Settings):
     digits: Literal["keep", "fold"] = "keep"  # fold: every digit becomes #, as in Gigaword
     unicode: Literal["keep", "nfc", "nfkc"] = "nfc"
     max_tokens: Positive = 50  # longer pairs are left out of training, and source lines cut at test
+    subwords: Literal["bpe"] | None = None  # bpe: words are cut into pieces, of which the vocabularies are made
 
 
 class VocabularySize(Settings):
@@ -199,6 +200,17 @@ class Config(Settings):
     def _a_choice_is_observed_where_it_is_chosen(self) -> Config:
         if self.training.loss == "marginal" and self.pointers.unreachable == "attention":
             raise ValueError("loss marginal sums the choices out: pointers.unreachable attention has no say in it")
+        return self
+
+    @model_validator(mode="after")
+    def _pieces_are_no_words(self) -> Config:
+        if self.text.subwords is None:
+            return self
+        if self.pointers.policy in ("entities", "dictionary") or self.pointers.dictionary is not None:
+            what = f"policy {self.pointers.policy}" if self.pointers.dictionary is None else "pointers.dictionary"
+            raise ValueError(f"{what} is for whole words, which text.subwords cuts into pieces: one or the other")
+        if self.vocabulary.source is None or self.vocabulary.target is None:
+            raise ValueError("text.subwords merges until the vocabulary is full: give vocabulary.source and .target")
         return self
 
     @model_validator(mode="after")

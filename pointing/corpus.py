@@ -150,11 +150,15 @@ class Corpus:
 
     @cached_property
     def source(self) -> Vocabulary:
-        return Vocabulary.load(self.folder / "source.vocabulary", self.about["placeholders"])
+        return self._vocabulary("source")
 
     @cached_property
     def target(self) -> Vocabulary:
-        return Vocabulary.load(self.folder / "target.vocabulary", self.about["placeholders"])
+        return self._vocabulary("target")
+
+    def _vocabulary(self, side: str) -> Vocabulary:
+        path, subwords = self.folder / f"{side}.vocabulary", self.about["settings"]["text"].get("subwords")
+        return Vocabulary.load(path, self.about["placeholders"], subwords is not None)
 
     @cached_property
     def dictionary(self) -> Dictionary | None:

@@ -83,6 +83,7 @@ class _Test(NamedTuple):
     written: Tokenizer  # of the target: words as texts are compared
     first: Run | None
     vocabulary: Vocabulary | None
+    words: Vocabulary | None  # the first run's whose words are not cut
     training: Path | None
     frequency: Mapping[str, int] | None
     unk: str
@@ -147,6 +148,7 @@ def evaluate(
         tokenizer(plain, languages[1]) if raw else read[1],
         first,
         vocabulary,
+        next((run.target for _, run in runs if run.target.merges is None), None),
         counted,
         None if counted is None else frequencies(counted, read[1]),
         unk,
@@ -177,7 +179,7 @@ def _score(system: System, test: _Test, notes: list[str]) -> Scored:
     if warned:
         notes.append(f"{system.name}: source line {warned[0].line}: {warned[0].warning} ({len(warned):,} such lines)")
     measures, bins = text_measures(outputs, test.references, test.written), None
-    shortlist = run.target if run is not None else test.vocabulary or (test.first and test.first.target)
+    shortlist = _shortlist(system, test, notes)
     if test.source is not None and shortlist is not None:
         source = [line if isinstance(line, str) else line.decode("utf-8", "replace") for line in test.source]
         dictionary = _dictionary(run or test.first)
@@ -204,6 +206,22 @@ def _score(system: System, test: _Test, notes: list[str]) -> Scored:
     return Scored(system.name, outputs, measures, bins, run is not None, about)
 
 
+def _shortlist(system: System, test: _Test, notes: list[str]) -> Vocabulary | None:
+    """The words that need not be copied: a run's own; else those given, or the first run's.
+
+    A run of subwords has no shortlist of words, so it is measured by another's, if there is one.
+    """
+    own = None if system.run is None else system.run.target
+    if own is not None and own.merges is None:
+        return own
+    if test.vocabulary is not None or test.words is not None:
+        return test.vocabulary or test.words
+    if own is not None and test.source is not None:
+        what = "words of several pieces count as outside the shortlist"
+        notes.append(f"{system.name}: {what}; give one of words (--vocabulary), or put a run with words beside it")
+    return own or (test.first and test.first.target)
+
+
 def _dictionary(run: Run | None) -> Dictionary | None:
     """What a copied word may have been translated by."""
     return run.dictionary if run is not None and run.config.pointers.policy == "dictionary" else None
@@ -216,7 +234,7 @@ def _text(runs: Sequence[tuple[str, Run]], lowercase: bool, tokenized: bool) -> 
         return Text.model_validate({"tokenizer": kind, "lowercase": lowercase, "unicode": "keep"}), ("en", "en")
     (name, first), *others = runs
     for other_name, other in others:
-        for key, value in other.config.text.model_dump(exclude={"max_tokens"}).items():
+        for key, value in other.config.text.model_dump(exclude={"max_tokens", "subwords"}).items():
             if value != getattr(first.config.text, key):
                 what = (
                     f"{name} was trained with text.{key} {getattr(first.config.text, key)}, {other_name} with {value}"

@@ -15,16 +15,18 @@ from pointing.corpus import Split
 from pointing.dictionary import Dictionary
 from pointing.files import without_end
 from pointing.pointers import Side, names
+from pointing.subwords import divide
 from pointing.text import Tokens
 from pointing.tokens import TokenArrays, from_tokens, number, tokenize_lines
 from pointing.vocabulary import Vocabulary
 
 Ints = npt.NDArray[np.int32]
-LONGEST = 200  # tokens of a line that are read at least, however short those of the training were
+LONGEST = 200  # words of a line that are read at least, however short those of the training were
+PIECES = 4  # with subwords, the pieces of a line that are read at most, for each such word
 
 
 class Line(NamedTuple):
-    """A source line of J tokens."""
+    """A source line of J tokens, or with subwords of J pieces."""
 
     text: str  # raw
     starts: Ints  # (J,) the characters where each token begins
@@ -33,10 +35,19 @@ class Line(NamedTuple):
     names: Ints  # (J,) what copying each one writes: target id, or V + first position of the same word
     translated: Sequence[str | None]  # (J,) what the dictionary makes of each one when it is copied, if anything
     warning: str | None = None
+    pieces: Pieces | None = None
 
     def raw(self, position: int) -> str:
         """A word as it was written."""
         return self.text[self.starts[position] : self.ends[position]]
+
+
+class Pieces(NamedTuple):
+    """Where the pieces of a line come from."""
+
+    forms: list[str]  # (J,) the pieces as the model sees them
+    word: Ints  # (J,) which of the line's words each one is of
+    words: Line  # the line in words
 
 
 class Reader:
@@ -44,6 +55,7 @@ class Reader:
 
     def __init__(self, config: Config, source: Vocabulary, target: Vocabulary, dictionary: Dictionary | None) -> None:
         self.source, self.target = source, target
+        self.merges = source.merges
         self.tokenizer = tokenizer(config.text, config.data.languages[0])
         self.longest = max(LONGEST, config.text.max_tokens)
         self.entities = config.pointers.policy == "entities"
@@ -66,12 +78,13 @@ class Reader:
             arrays = tokenize_lines(self.tokenizer, texts)
         for row in np.flatnonzero(arrays.counts > self.longest).tolist():
             warnings[row].append(f"{arrays.counts[row]:,} tokens, cut after {self.longest}")
-        return self._lines(texts, _cut(arrays, self.longest), warnings)
+        arrays = arrays.cut(self.longest)
+        return self._lines(texts, arrays, warnings) if self.merges is None else self._pieces(texts, arrays, warnings)
 
     def prepared(self, split: Split, rows: Iterable[int]) -> list[Line]:
         """Examples of a prepared corpus, their entities as they were tagged there."""
         examples = [split[int(row)] for row in rows]
-        if self.senses is not None:
+        if self.senses is not None or self.merges is not None:
             return self([example["source_text"] for example in examples])
         lines = []
         for example in examples:
@@ -94,6 +107,25 @@ class Reader:
             others = [translated[word] for word in arrays.ids[at].tolist()]
             warning = "; ".join(warnings[row]) or None
             lines.append(Line(text, arrays.starts[at], arrays.ends[at], ids[at], copies[at], others, warning))
+        return lines
+
+    def _pieces(self, texts: Sequence[str], arrays: TokenArrays, warnings: Sequence[list[str]]) -> list[Line]:
+        """Lines whose words are cut into pieces; a line of very many pieces is cut short, which takes odd words."""
+        assert self.merges is not None
+        pieces, token = divide(arrays, self.merges)
+        longest = PIECES * self.longest
+        for row in np.flatnonzero(pieces.counts > longest).tolist():
+            warnings[row].append(f"{pieces.counts[row]:,} pieces, cut after {longest}")
+        token = token[pieces.within() < longest]
+        pieces = pieces.cut(longest)
+        words = self._lines(texts, arrays, warnings)
+        first, lines, at = np.append(0, np.cumsum(arrays.counts)), [], 0
+        for row, line in enumerate(self._lines(texts, pieces, warnings)):
+            here = slice(at, at + len(line.ids))
+            forms = [pieces.words[piece] for piece in pieces.ids[here].tolist()]
+            word = (token[here] - first[row]).astype(np.int32)
+            lines.append(line._replace(pieces=Pieces(forms, word, words[row])))
+            at = here.stop
         return lines
 
     def _tagged(self, text: str, tagged: entities.Tagged | None, warnings: list[str]) -> Tokens:
@@ -122,13 +154,6 @@ def _decoded(line: str | bytes) -> tuple[str, list[str]]:
         return line.decode("utf-8"), []
     except UnicodeDecodeError as error:
         return line.decode("utf-8", "replace"), [f"not UTF-8 (byte {error.start + 1} of the line)"]
-
-
-def _cut(arrays: TokenArrays, longest: int) -> TokenArrays:
-    """Each line's first tokens."""
-    within = np.arange(len(arrays.ids)) - np.repeat(np.cumsum(arrays.counts) - arrays.counts, arrays.counts)
-    keep, counts = within < longest, np.minimum(arrays.counts, longest)
-    return TokenArrays(arrays.words, arrays.ids[keep], arrays.starts[keep], arrays.ends[keep], counts)
 
 
 class Senses(dict[str, str | None]):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from pointing.entities import position_of
-from pointing.lines import Line
+from pointing.lines import Line, Pieces
 from pointing.search import Hypothesis
+from pointing.subwords import ends_word, plain
 from pointing.text import Tokenizer
 from pointing.vocabulary import FIRST, UNK, Vocabulary
 
@@ -31,8 +34,8 @@ class Token:
     origin: Literal["shortlist", "copied", "translated"]
     source: int | None  # which token of the source, counted from 0
     span: tuple[int, int] | None  # its characters in the raw line
-    probability: float  # under f_t
-    shortlist: float  # d_t
+    probability: float  # under f_t; of a word of several pieces, of all of them
+    shortlist: float  # d_t; of several pieces, its mean
     attention: Floats | None = field(default=None, repr=False, compare=False)  # (J,), if it was kept
 
     def json(self) -> dict[str, Any]:
@@ -86,12 +89,13 @@ class Writer:
     def write(self, found: Sequence[Hypothesis], line: Line, number: int) -> Output:
         """The best hypothesis, and the others of the list as far as their text differs."""
         different: dict[str, Output] = {}
+        words = line if line.pieces is None else line.pieces.words
         for one in found:
             tokens = self.tokens(one, line)
             text = self.tokenizer.detokenize([token.text for token in tokens])
-            different.setdefault(text, Output(number, text, one.score, tokens, line))
+            different.setdefault(text, Output(number, text, one.score, tokens, words))
         if not different:  # nothing in, nothing out
-            return Output(number, "", 0.0, [], line)
+            return Output(number, "", 0.0, [], words)
         best, *others = different.values()
         best.alternatives.extend(others)
         return best
@@ -99,7 +103,7 @@ class Writer:
     def tokens(self, hypothesis: Hypothesis, line: Line) -> list[Token]:
         words = len(hypothesis.choices) - 1  # without the end of sentence
         probability = np.exp(hypothesis.log_p)
-        return [
+        made = [
             self._token(
                 int(hypothesis.choices[t]),
                 line,
@@ -109,6 +113,7 @@ class Writer:
             )
             for t in range(words)
         ]
+        return made if line.pieces is None else _joined(made, hypothesis.choices == UNK, line, line.pieces)
 
     def _token(self, choice: int, line: Line, probability: float, d: float, attention: Floats | None) -> Token:
         position = self._position(choice, line, attention)
@@ -130,6 +135,49 @@ class Writer:
         if choice == UNK and self.unk_replace and attention is not None and len(attention):
             return int(attention.argmax())
         return None
+
+
+def _joined(tokens: Sequence[Token], unknown: npt.NDArray[np.bool_], line: Line, pieces: Pieces) -> list[Token]:
+    """Pieces as words. An unknown piece is a word of its own: nobody knows whether it would go on."""
+    words: list[list[tuple[Token, str]]] = []
+    goes_on = False
+    for token, none in zip(tokens, unknown.tolist(), strict=False):
+        form = token.text if token.source is None else pieces.forms[token.source]
+        alone = none and token.source is None
+        if not goes_on or alone:
+            words.append([])
+        words[-1].append((token, form))
+        goes_on = not (alone or ends_word(form))
+    return [_word(word, line, pieces) for word in words]
+
+
+def _word(word: Sequence[tuple[Token, str]], line: Line, pieces: Pieces) -> Token:
+    """Copied if all its pieces were copied, one after the other as they stand in the source; else the shortlist's."""
+    text = "".join(plain(form) for _, form in word)
+    tokens = [token for token, _ in word]
+    probability, d = math.prod(one.probability for one in tokens), fmean(one.shortlist for one in tokens)
+    looked = [one.attention for one in tokens if one.attention is not None]
+    J = len(pieces.words.ids)
+    attention = np.bincount(pieces.word, np.mean(looked, 0), J).astype(np.float32) if looked else None
+    span = _span([token.source for token in tokens], line, pieces)
+    if span is None:
+        return Token(text, "shortlist", None, None, probability, d, attention)
+    source = int(pieces.word[tokens[0].source])
+    return Token(line.text[slice(*span)], "copied", source, span, probability, d, attention)
+
+
+def _span(places: list[int | None], line: Line, pieces: Pieces) -> tuple[int, int] | None:
+    """The characters of pieces that stand one after the other in the source; None if there are none such.
+
+    There are none either for some pieces of a word, if these have no characters of their own (`subwords.divide`).
+    """
+    first = places[0]
+    if first is None or places != list(range(first, first + len(places))):
+        return None
+    whole = np.flatnonzero(pieces.word == pieces.word[first])
+    if len(places) < len(whole) and line.starts[whole[0]] == line.starts[whole[-1]]:
+        return None
+    return int(line.starts[first]), int(line.ends[first + len(places) - 1])
 
 
 def show(output: Output) -> Text:

@@ -40,6 +40,7 @@ from pointing.errors import Misuse
 from pointing.files import count_lines, read_blocks, read_text, whole_folder, write_text
 from pointing.processes import in_order
 from pointing.progress import progress
+from pointing.subwords import require_tokenizers
 from pointing.tables import Table
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
@@ -62,13 +63,14 @@ def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[C
 
 
 def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, workers: int | None) -> None:
+    if config.text.subwords is not None:
+        require_tokenizers()  # before all the work, not after half of it
     statistics = {name: Statistics() for name in lines}
     blocks, counts = _tokenize_all(config, part, lines, statistics, workers)
     placeholders = config.text.max_tokens if config.pointers.anonymous else 0
-    sizes = config.vocabulary.source, config.vocabulary.target
     source, target = (
-        Vocabulary.build(some, size, config.vocabulary.min_count, placeholders)
-        for some, size in zip(counts, sizes, strict=True)
+        _vocabulary(config, some, size, placeholders)
+        for some, size in zip(counts, (config.vocabulary.source, config.vocabulary.target), strict=True)
     )
     source.save(part / "source.vocabulary")
     target.save(part / "target.vocabulary")
@@ -124,6 +126,16 @@ def _tokenize_all(
     return blocks, (source, target)
 
 
+def _vocabulary(config: Config, counts: dict[str, int], size: int | None, placeholders: int) -> Vocabulary:
+    if config.text.subwords is None:
+        return Vocabulary.build(counts, size, config.vocabulary.min_count, placeholders)
+    assert size is not None
+    with progress("merging", len(counts), "words") as bar:
+        made = Vocabulary.of_pieces(counts, size, config.vocabulary.min_count)
+        bar.advance(len(counts))
+    return made
+
+
 def _embed(config: Config, part: Path) -> None:
     """Embeddings to start from, where the settings ask for them."""
     sides: list[tuple[Literal["source", "target"], Any]]
@@ -164,7 +176,12 @@ def tables(corpus: Corpus, training: Training) -> list[Table]:
     ]
     header = ["split", "pairs", "left out", "target words", "pointers per 100", "outside the shortlist"]
     header += ["of those, same word", "or dictionary", "padding"]
-    title = f"{corpus.folder}: {len(corpus.source):,} source and {len(corpus.target):,} target words"
+    units = "words" if corpus.target.merges is None else "pieces"
+    title = f"{corpus.folder}: {len(corpus.source):,} source and {len(corpus.target):,} target {units}"
+    if corpus.target.merges is not None:
+        header[4:4] = ["pieces per word"]
+        for row, s in zip(rows, about.values(), strict=True):
+            row[4:4] = [f"{s['pieces_per_word']:.2f}"]
     left_out = [
         [f"{name}: {reason}", f"{count:,}", f"{s['first_skipped'][reason]:,}"]
         for name, s in about.items()
@@ -180,6 +197,7 @@ def show(corpus: Corpus, row: int, split: str = "train") -> str:
     V = len(corpus.target)
     raw = [example["source_text"][start:end] for start, end in zip(example["starts"], example["ends"], strict=True)]
     learned = [f"{raw[c - V]}{_index(c - V)}" if c >= V else _word(corpus.target, c) for c in example["target"]]
+    learned = [word.rstrip() for word in learned]  # of pieces' marks the space
     shown = {
         "source": " ".join(f"{word}{_index(position)}" for position, word in enumerate(raw)),
         "target": example["target_text"],
@@ -197,7 +215,7 @@ def _index(number: int) -> str:
     return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
-OURS = re.compile(r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|vectors\.npy)|dictionary\.tsv")
+OURS = re.compile(r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv")
 
 
 def _check_folder(folder: Path) -> None:
@@ -240,8 +258,9 @@ def _fingerprint(config: Config) -> str:
     except OSError as error:
         raise Misuse(f"cannot be read: {error.strerror}", error.filename) from None
     decides = config.model_dump(mode="json", include={"data", "text", "vocabulary", "pointers", "embeddings"})
-    if config.pointers.anonymize:  # younger than some corpora, which are still what these settings make
-        del decides["pointers"]["anonymize"]
+    for section, key, default in (("pointers", "anonymize", True), ("text", "subwords", None)):
+        if decides[section][key] == default:  # younger than some corpora, which are still what these settings make
+            del decides[section][key]
     text = json.dumps([decides, files, __version__])
     return sha256(text.encode()).hexdigest()
 

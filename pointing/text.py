@@ -55,8 +55,8 @@ class Tokenizer:
             self._moses, self._demoses = _sacremoses(language)
         # Most of a line has been seen before (Zipf): what a chunk (text between whitespace) becomes is remembered as
         # its one word, or its words and their raw lengths. That halves the time on a corpus that starts from nothing.
-        self._chunks = _Memory(self._chunk)
-        self._words = _Memory(self.normalise)
+        self._chunks = Memory(self._chunk)
+        self._words = Memory(self.normalise)
 
     def __call__(self, line: str) -> Tokens:
         if self.kind == "moses":
@@ -156,7 +156,7 @@ def _rebuild(kind: Kind, language: str, lowercase: bool, digits: Digits, unicode
     return Tokenizer(kind, language, lowercase=lowercase, digits=digits, unicode=unicode)
 
 
-class _Memory(dict[str, Value], Generic[Value]):
+class Memory(dict[str, Value], Generic[Value]):
     """Remembers what `make` made, up to a size; then starts afresh. Long texts are not worth their room."""
 
     def __init__(self, make: Callable[[str], Value]) -> None:

@@ -29,6 +29,15 @@ class TokenArrays(NamedTuple):
         tokens = np.repeat(keep, self.counts)
         return TokenArrays(self.words, self.ids[tokens], self.starts[tokens], self.ends[tokens], self.counts[keep])
 
+    def within(self) -> Longs:
+        """(tokens,) the place of each token in its line."""
+        return within(np.ones(len(self.ids), np.int64), self.counts.astype(np.int64))
+
+    def cut(self, longest: int) -> TokenArrays:
+        """Each line's first tokens."""
+        keep, counts = self.within() < longest, np.minimum(self.counts, longest)
+        return TokenArrays(self.words, self.ids[keep], self.starts[keep], self.ends[keep], counts)
+
 
 def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str]) -> TokenArrays:
     """The same tokens as tokenizer(line) for each line."""
@@ -43,10 +52,10 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str]) -> TokenArrays:
     pieces = np.array([len(words) for words, _ in cut], np.int64)
     words, word = number(list(chain.from_iterable(words for words, _ in cut)))
     length = np.fromiter(chain.from_iterable(lengths for _, lengths in cut), np.int64)
-    begin = _within(length, pieces)  # characters from the chunk's start
+    begin = within(length, pieces)  # characters from the chunk's start
 
     # Of each token: the place of its piece among those.
-    piece = _spread(_sums(pieces)[chunk], pieces[chunk])
+    piece = spread(sums(pieces)[chunk], pieces[chunk])
     characters = np.array([len(text) for text in different], np.int64)
     starts = _chunk_starts(lines, chunks, per_line, characters[chunk])
     start = np.repeat(starts, pieces[chunk]) + begin[piece]
@@ -55,7 +64,7 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str]) -> TokenArrays:
         word[piece],
         start.astype(np.int32),
         (start + length[piece]).astype(np.int32),
-        np.diff(_sums(pieces[chunk])[_sums(per_line)]).astype(np.int32),
+        np.diff(sums(pieces[chunk])[sums(per_line)]).astype(np.int32),
     )
 
 
@@ -80,9 +89,9 @@ def number(texts: list[str]) -> tuple[list[str], Ints]:
 
 def _chunk_starts(lines: Sequence[str], chunks: Sequence[list[str]], per_line: Longs, length: Longs) -> Longs:
     """Where each chunk begins in its line: one space after the one before, as nearly everywhere; else looked for."""
-    start = _within(length + 1, per_line)
-    first = _sums(per_line)
-    whole = _sums(length + 1)[first[1:]] - _sums(length + 1)[first[:-1]] - 1  # characters, if it were so
+    start = within(length + 1, per_line)
+    first = sums(per_line)
+    whole = sums(length + 1)[first[1:]] - sums(length + 1)[first[:-1]] - 1  # characters, if it were so
     for number in np.flatnonzero(whole != [len(line) for line in lines]).tolist():
         at = 0
         for place, chunk in enumerate(chunks[number], first[number]):
@@ -91,17 +100,17 @@ def _chunk_starts(lines: Sequence[str], chunks: Sequence[list[str]], per_line: L
     return start
 
 
-def _sums(value: Longs) -> Longs:
+def sums(value: Longs) -> Longs:
     """0, and the sums of the first, the first two, … values."""
     return np.concatenate([[0], np.cumsum(value)])
 
 
-def _within(value: Longs, group: Longs) -> Longs:
+def within(value: Longs, group: Longs) -> Longs:
     """The sum of the values before each one in its own group; `group` has the groups' sizes."""
-    sums = _sums(value)
-    return sums[:-1] - np.repeat(sums[_sums(group)[:-1]], group)
+    before = sums(value)
+    return before[:-1] - np.repeat(before[sums(group)[:-1]], group)
 
 
-def _spread(first: Longs, count: Longs) -> Longs:
+def spread(first: Longs, count: Longs) -> Longs:
     """first, first + 1, … (count of them) for each, end to end."""
-    return np.repeat(first, count) + _within(np.ones(count.sum(), np.int64), count)
+    return np.repeat(first, count) + within(np.ones(count.sum(), np.int64), count)

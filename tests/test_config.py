@@ -44,6 +44,7 @@ def test_changes_are_laid_over_the_file(tmp_path):
         ("training", "write it as section.key=value"),
         ("training.seed=-1", "training.seed: .*greater than or equal to 0"),
         ("pointers.tagger=x", "a tagger is for policy entities"),
+        ("text.subwords=wordpiece", "text.subwords: .*'bpe', not 'wordpiece'"),
         ("pointers.anonymize=false", "anonymize: false is for policy entities; unknown-words never does it"),
         ("data.test={sourse: a, target: b}", "data.test.sourse: there is no such setting; did you mean source"),
         ("vocabulary.source.x=1", "source is not a section"),
@@ -68,6 +69,21 @@ def test_wrong_settings_are_named(tmp_path, change, message):
 def test_what_is_not_a_configuration_is_said(tmp_path, text, message):
     with pytest.raises(Misuse, match=message):
         read_config(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("pointers={policy: dictionary, dictionary: induced}", "pointers.dictionary is for whole words"),
+        ("pointers={policy: none, dictionary: x.tsv}", "pointers.dictionary is for whole words"),
+        ("pointers={policy: entities, tagger: x}", "policy entities is for whole words, which text.subwords cuts"),
+        ("vocabulary.target=null", "text.subwords merges until the vocabulary is full"),
+    ],
+)
+def test_pieces_are_no_words(tmp_path, change, message):
+    read_config(written(tmp_path), ["text.subwords=bpe"])
+    with pytest.raises(Misuse, match=message):
+        read_config(written(tmp_path), ["text.subwords=bpe", change])
 
 
 def test_a_setting_that_would_do_nothing_is_refused(tmp_path):

@@ -15,6 +15,7 @@ ROWS = [
     "config",
     "text",
     "tokens",
+    "subwords",
     "entities",
     "vocabulary",
     "dictionary",

@@ -4,13 +4,15 @@ import json
 from html.parser import HTMLParser
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pointing.html import page
-from pointing.lines import Line
+from pointing.lines import Line, Pieces
 from pointing.output import Output, Token, Writer, show, visible
 from pointing.search import Hypothesis
+from pointing.subwords import Merges
 from pointing.text import Tokenizer
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
@@ -45,6 +47,65 @@ def test_words_and_their_origin():
     assert [token.origin for token in output.tokens] == ["shortlist", "copied", "translated", "copied", "shortlist"]
     assert [token.source for token in output.tokens] == [None, 3, 2, 1, None]
     assert [token.span for token in output.tokens] == [None, (15, 23), (10, 14), (6, 8), None]
+
+
+PIECES = Vocabulary(["voit", "zor@@ ", "s", "<unk>"], [4, 3, 2, 1], merges=Merges([]))  # 2, 3, 4, 5
+Z = len(PIECES)
+SPLIT = "ZorBlatt sees İx", ["zor@@ ", "bla@@ ", "tt", "se@@ ", "es", "i̇@@ ", "x"]
+
+
+def pieces():
+    """ZorBlatt in three pieces, sees in two, İx, which is one character longer in the model's form, in two."""
+    text, forms = SPLIT
+    spans = np.array([[0, 3, 6, 9, 11, 14, 14], [3, 6, 8, 11, 13, 16, 16]], np.int32)
+    words = Line(text, np.array([0, 9, 14]), np.array([8, 13, 16]), np.full(3, UNK), Z + np.arange(3), [None] * 3)
+    word = np.array([0, 0, 0, 1, 1, 2, 2], np.int32)
+    return Line(text, *spans, np.full(7, UNK), Z + np.arange(7), [None] * 7, pieces=Pieces(forms, word, words))
+
+
+def described(hypothesis, **more):
+    tokens = Writer(PIECES, Tokenizer("whitespace"), **more).write([hypothesis], pieces(), 1).tokens
+    return [(token.text, token.origin, token.source, token.span) for token in tokens]
+
+
+OURS = "shortlist", None, None
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        ((2, Z, Z + 1, Z + 2), [("voit", *OURS), ("ZorBlatt", "copied", 0, (0, 8))]),
+        ((Z + 1, Z + 2, Z + 3, Z + 4), [("Blatt", "copied", 0, (3, 8)), ("sees", "copied", 1, (9, 13))]),
+        ((Z, Z + 2), [("zortt", *OURS)]),  # not one place
+        ((Z, Z + 3, Z + 4), [("zorsees", *OURS)]),
+        ((3, Z + 1, Z + 2), [("zorblatt", *OURS)]),  # half of it from the shortlist
+        ((Z + 5, Z + 6), [("İx", "copied", 2, (14, 16))]),
+        ((Z + 5, 4, Z + 6, 4), [("i̇s", *OURS), ("x", *OURS), ("s", *OURS)]),  # nobody knows which characters these were
+        ((3, UNK, 4), [("zor", *OURS), ("<unk>", *OURS), ("s", *OURS)]),
+        ((3, 5), [("zor<unk>", *OURS)]),  # the text's own <unk> is a piece like any other
+        ((2, 3), [("voit", *OURS), ("zor", *OURS)]),  # cut off by the end
+    ],
+)
+def test_pieces_are_joined_to_words_with_one_origin(choices, expected):
+    assert described(hypothesis(*choices)) == expected
+
+
+def test_a_word_of_pieces_has_their_probability_the_mean_of_their_switches_and_attention_to_words():
+    location = np.array([[0.1, 0.2, 0.3, 0.4, 0, 0, 0, 0], [0, 0, 0.5, 0, 0, 0, 0.5, 0], [0] * 8], np.float32)
+    hypo = Hypothesis(np.array([Z + 1, Z + 2, EOS]), np.log([0.5, 0.4, 1]), np.array([0.2, 0.1, 1]), location, -1.0)
+    output = Writer(PIECES, Tokenizer("whitespace")).write([hypo], pieces(), 1)
+    (token,) = output.tokens
+    assert token.probability == pytest.approx(0.2)
+    assert token.shortlist == pytest.approx(0.15)
+    np.testing.assert_allclose(token.attention, [0.55, 0.2, 0.25], rtol=1e-6)
+    assert "ZorBlatt₀ sees İx" in show(output).plain
+
+
+def test_unknown_pieces_are_replaced_one_by_one_and_joined():
+    location = np.zeros((3, 8), np.float32)
+    location[0, 3] = location[1, 4] = 1
+    found = hypothesis(UNK, UNK, location=location)
+    assert described(found, unk_replace=True) == [("sees", "copied", 1, (9, 13))]
 
 
 def test_json_is_the_contracts():

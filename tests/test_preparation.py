@@ -171,8 +171,9 @@ def test_entities_by_spacy(tmp_path):
     assert corpus.about["statistics"]["train"]["pointers"] == 3
 
 
-def test_several_workers_make_the_same_corpus_as_one(tmp_path, monkeypatch):
-    settings = files(tmp_path)
+@pytest.mark.parametrize("changes", [{}, {"text": {"subwords": "bpe"}, "vocabulary": {"source": 40, "target": 40}}])
+def test_several_workers_make_the_same_corpus_as_one(tmp_path, monkeypatch, changes):
+    settings = files(tmp_path) | changes
     one = prepared(tmp_path, settings, "one")
     monkeypatch.setattr(preparation, "BLOCK", 2)
     two, _ = preparation.prepare(checked(Config, settings), tmp_path / "two", workers=2)

@@ -89,13 +89,14 @@ def _run(job: Job) -> dict[str, Any]:
         "minutes": round(state.seconds / 60, 1),
         "words_per_second": round(median(rates)) if rates else None,
         "threads": job.config.training.threads,
-        "curve": [_numbers(event) for event in validations],
+        "curve": [_numbers(event, words=job.config.text.subwords is None) for event in validations],
     }
 
 
-def _numbers(event: Mapping[str, Any]) -> dict[str, Any]:
-    """A validation without what is only for pictures."""
-    kept = {name: value for name, value in event.items() if isinstance(value, int | float) and name != "best"}
+def _numbers(event: Mapping[str, Any], words: bool) -> dict[str, Any]:
+    """A validation without what is only for pictures; of pieces of words nothing compares with words."""
+    left_out = {"best"} if words else {"best", "comparable_nll", "comparable_nll_word"}
+    kept = {name: value for name, value in event.items() if isinstance(value, int | float) and name not in left_out}
     return {**kept, **{f"switch_{name}": value for name, value in event.get("switch", {}).items() if name != "bins"}}
 
 
