@@ -60,7 +60,7 @@ def plan(
 
 def _corpus(config: Config) -> str:
     """A name for the corpus that a run is prepared from: rows with the same one share it."""
-    decides = config.model_dump(mode="json", include=CORPUS)
+    decides = config.model_dump(mode="json", include=CORPUS, exclude_defaults=True)
     return f"{config.pointers.policy}-{sha256(json.dumps(decides).encode()).hexdigest()[:8]}"
 
 
