@@ -188,10 +188,10 @@ def _difference(name: str, found: Difference) -> str:
     digits = 0 if name in COUNTS else 1
     sizes = (found.bootstrap.difference, found.bootstrap.low, found.bootstrap.high)
     size, low, high = (f"{number:+,.{digits}f}" for number in sizes)
-    return f"{size} [{low}, {high}], p {_p(found.bootstrap.p_value)} / {_p(found.p_randomisation)}"
+    return f"{size} [{low}, {high}], p {p_text(found.bootstrap.p_value)} / {p_text(found.p_randomisation)}"
 
 
-def _p(value: float) -> str:
+def p_text(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 

@@ -185,6 +185,9 @@ class Training(Settings):
         return self
 
 
+CORPUS = {"data", "text", "vocabulary", "pointers", "embeddings"}  # the sections that decide a prepared corpus
+
+
 class Config(Settings):
     """One experiment, as its YAML file has it."""
 

@@ -33,7 +33,7 @@ from pointing.blocks import (
     tokenize,
     tokenizer,
 )
-from pointing.config import Config, Parallel, Text, Training
+from pointing.config import CORPUS, Config, Parallel, Text, Training
 from pointing.corpus import ROW_GROUP, SCHEMA, Corpus, padding_share, plan
 from pointing.dictionary import Dictionary, induce
 from pointing.errors import Misuse
@@ -257,7 +257,7 @@ def _fingerprint(config: Config) -> str:
         files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
     except OSError as error:
         raise Misuse(f"cannot be read: {error.strerror}", error.filename) from None
-    decides = config.model_dump(mode="json", include={"data", "text", "vocabulary", "pointers", "embeddings"})
+    decides = config.model_dump(mode="json", include=CORPUS)
     for section, key, default in (("pointers", "anonymize", True), ("text", "subwords", None)):
         if decides[section][key] == default:  # younger than some corpora, which are still what these settings make
             del decides[section][key]

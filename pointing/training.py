@@ -91,10 +91,10 @@ class Trainer:
         try:
             with _signals() as stop, progress("training", settings.updates, "updates", state.update) as bar:
                 batches = iter(self.batches)
-                while not self._enough():
+                while not state.enough(settings):
                     asked = self._learn([next(batches) for _ in range(settings.accumulate)], bool(stop))
                     self._tell(bar)
-                    if validate_now := state.update % settings.validate_every == 0 or self._enough():
+                    if validate_now := state.update % settings.validate_every == 0 or state.enough(settings):
                         self._validate()
                     if validate_now or asked:
                         self._save()
@@ -173,14 +173,6 @@ class Trainer:
         raise Failure(
             f"update {self.state.update + 1:,}: the loss {what}. {last}; start anew with a lower "
             "training.learning_rate or training.clip, or a longer training.warmup"
-        )
-
-    def _enough(self) -> bool:
-        settings, state = self.settings, self.state
-        return (
-            (settings.updates is not None and state.update >= settings.updates)
-            or (settings.epochs is not None and state.epoch >= settings.epochs)
-            or (settings.patience is not None and state.waited >= settings.patience)
         )
 
     def _tell(self, bar: Progress) -> None:

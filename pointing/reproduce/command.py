@@ -52,6 +52,7 @@ def _command(experiment: Experiment) -> Callable[..., None]:
     ) -> None:
         from pointing.config import pairs
         from pointing.reproduce import making, page, results
+        from pointing.reproduce.report import main_table
 
         folder = making.make(
             experiment,
@@ -67,10 +68,11 @@ def _command(experiment: Experiment) -> Callable[..., None]:
         )
         if report is not None:
             page.write([folder], report)
+        found = results.read(folder)
         if json_output:
-            print(json.dumps(results.read(folder)))
+            print(json.dumps(found))
             return
-        making.table(folder).show()
+        main_table(found).show()
         print(f"written: {report or folder}/report.html, report.md; {folder}/results.json")
 
     rows = ", ".join(row.key for row in experiment.rows)

@@ -11,7 +11,6 @@ from pointing.errors import Misuse
 from pointing.plots import require_matplotlib
 from pointing.reproduce import page, results, runs
 from pointing.reproduce.experiments import EXPERIMENTS, Experiment
-from pointing.tables import Table
 
 
 def make(
@@ -88,10 +87,3 @@ def everything(recipes: Path, out: Path, command: str, seeds: int, workers: int 
         for recipe in found
     ]
     return folders, [line for _, missing in planned.values() for line in missing]
-
-
-def table(folder: Path) -> Table:
-    """The main numbers of a results' folder, for a terminal."""
-    from pointing.reproduce.report import main_table
-
-    return main_table(results.read(folder))

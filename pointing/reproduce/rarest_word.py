@@ -18,6 +18,7 @@ from pointing.files import write_text
 from pointing.plots import learning_curves, require_matplotlib
 from pointing.processes import in_order
 from pointing.progress import following, progress
+from pointing.reproduce.results import RESULTS, versions
 from pointing.tables import Table, mean_and_spread
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from pointing.rarest_word import Run
 
-KEY, RESULTS = "rarest-word", "results.json"
+KEY = "rarest-word"
 PAPER = {"softmax": 48.2, "summary": 17.4}
 HEADS: dict[Literal["softmax", "summary", "annotations"], str] = {
     "softmax": "softmax over all words",
@@ -75,7 +76,7 @@ def _train(runs: Sequence[RarestWord], out: Path, workers: int | None) -> None:
     total = sum(settings.updates for settings in runs)
     with progress("training", total, "updates") as bar, following(bar, lambda: made.value):
         for settings, result in zip(runs, in_order(_run, runs, workers, _set_up, made), strict=True):
-            about = {**asdict(result), "settings": settings.model_dump(), "made_by": _made_by()}
+            about = {**asdict(result), "settings": settings.model_dump(), "made_by": versions()}
             write_text(_path(settings, out), json.dumps(about))
 
 
@@ -103,14 +104,6 @@ def _path(settings: RarestWord, out: Path) -> Path:
     """Where the result of a run is kept: named by all that decides it."""
     text = json.dumps([settings.model_dump(), __version__], sort_keys=True)
     return out / "runs" / f"{sha256(text.encode()).hexdigest()[:16]}.json"
-
-
-def _made_by() -> dict[str, str]:
-    import platform
-
-    import torch
-
-    return {"pointing": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
 class Report(NamedTuple):

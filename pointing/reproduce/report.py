@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from pointing.comparison import NONE, p_text
 from pointing.reproduce.experiments import EXPERIMENTS, Experiment
 from pointing.reproduce.results import EXAMPLES
 from pointing.tables import Table, mean_and_spread
@@ -22,7 +23,6 @@ CURVES = {  # a panel's title → what the validations call it
     "dev BLEU, greedy": "bleu",
     "dev ROUGE-L F1, greedy": "rouge",
 }
-NONE = "–"
 NOTES = "notes.md"  # what people have to say about results, written by hand
 
 
@@ -89,11 +89,7 @@ def _difference(told: Sequence[Mapping[str, Any]], place: int, measure: str) -> 
     size = f"{mean(one['difference'] for one in those):+.2f}"
     if len(those) == 1:
         size += f" [{those[0]['low']:+.1f}, {those[0]['high']:+.1f}]"
-    return f"{size}, p {' / '.join(_p(one['p_randomisation']) for one in those)}"
-
-
-def _p(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 else "<0.001"
+    return f"{size}, p {' / '.join(p_text(one['p_randomisation']) for one in those)}"
 
 
 def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pointing import __version__
 from pointing.config import Parallel, checked
 from pointing.errors import Misuse
-from pointing.files import write_text
+from pointing.files import read_text, write_text
 from pointing.processes import cores
 from pointing.reproduce.experiments import Experiment, Row
 from pointing.reproduce.runs import Job
@@ -54,7 +54,7 @@ def gather(asked: Asked, out: Path) -> dict[str, Any]:
         "experiment": experiment.key,
         "recipe": asked.recipe,
         "command": asked.command,
-        "made_by": made_by(),
+        "made_by": {**versions(), "machine": f"{platform.machine()}, {cores()} cores"},
         "rows": [{"key": row.key, "name": row.name, "run": row.trained} for row in rows],
         "seeds": list(asked.seeds),
         "scores": scores,
@@ -65,12 +65,11 @@ def gather(asked: Asked, out: Path) -> dict[str, Any]:
     return results
 
 
-def made_by() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """What results were made with."""
     import torch
 
-    machine = f"{platform.machine()}, {cores()} cores"
-    versions = {"pointing": __version__, "torch": torch.__version__, "python": platform.python_version()}
-    return {**versions, "machine": machine}
+    return {"pointing": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
 def _run(job: Job) -> dict[str, Any]:
@@ -156,8 +155,6 @@ def _keep_examples(
 def examples(baseline: Scored, shown: Scored, files: Parallel) -> list[dict[str, Any]]:
     """Outputs that copied something, in the order of their chrF: the ones at fixed quantiles of that order."""
     from sacrebleu.metrics.chrf import CHRF
-
-    from pointing.files import read_text
 
     references = [text for _, text in read_text(files.target)]
     score = CHRF()

@@ -9,13 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pointing.config import Config, read_config
+from pointing.config import CORPUS, Config, read_config
 from pointing.errors import Misuse
 from pointing.processes import cores, in_order
 from pointing.progress import following, progress
 from pointing.reproduce.experiments import GIVEN, Experiment, Row
-
-CORPUS = {"data", "text", "vocabulary", "pointers", "embeddings"}  # the settings that decide a prepared corpus
 
 
 class Job(NamedTuple):
