@@ -69,6 +69,7 @@ SOFTMAX = {"model.output": "softmax"}
 RELU = Row("relu", "NMT + PS, ReLU switch", {"model.switch.activation": "relu", "model.switch.residual": False})
 SUBWORDS = {**SOFTMAX, "pointers.policy": "none", "text.subwords": "bpe"}
 DICTIONARY = {"pointers.policy": "dictionary", "pointers.dictionary": "induced"}
+ARGMAX = {"pointers.unreachable": "attention"}  # with DICTIONARY, what the paper's §5.3 describes
 
 COPYING = {
     "OOV recall": "out-of-shortlist recall",
@@ -89,7 +90,8 @@ TRANSLATION = Experiment(
             *_three_ways(_pointer_softmax("NMT + PS")),
             Row("dictionary-induced", "NMT + PS + dictionary, induced", DICTIONARY),
             Row("dictionary-given", "NMT + PS + dictionary, given", {**DICTIONARY, "pointers.dictionary": GIVEN}),
-            Row("attention", "NMT + PS, unreachable: argmax l", {"pointers.unreachable": "attention"}),
+            Row("attention", "NMT + PS, unreachable: argmax l", ARGMAX),
+            Row("papers-pointers", "NMT + PS + dictionary, unreachable: argmax l", {**DICTIONARY, **ARGMAX}),
             RELU,
             _marginal("NMT + PS"),
             Row("bpe", "NMT on BPE subwords", SUBWORDS),
