@@ -16,7 +16,8 @@ from pointing.reproduce import making, page, report, results, runs
 from pointing.reproduce.experiments import EXPERIMENTS, LEARNING_CURVES, SUMMARIZATION_ENTITIES, TRANSLATION
 
 ROOT = Path(__file__).parent.parent
-ROWS = ("softmax", "softmax-replaced", "pointer-softmax")
+ROWS = ("softmax", "softmax-replaced=1", "pointer-softmax")
+KEYS = [row.partition("=")[0] for row in ROWS]
 
 
 def recipe(folder, *changes):
@@ -50,12 +51,13 @@ def test_every_row_and_seed_is_trained_once(made):
 
 def test_results_have_every_score_curve_and_time(made):
     told = results.read(made[2])
-    assert [row["key"] for row in told["rows"]] == list(ROWS)
+    assert [(row["key"], row["seeds"]) for row in told["rows"]] == list(zip(KEYS, (2, 1, 2), strict=True))
     assert set(told["scores"]) == {next(iter(told["scores"])), "again"}
     for seeds in told["scores"].values():
         assert set(seeds) == {"1", "2"}
-        names = [system["name"] for system in seeds["1"][0]["systems"]]
-        assert names == [row.name for row in TRANSLATION.rows if row.key in ROWS]
+        names = [row.name for row in TRANSLATION.rows if row.key in KEYS]
+        assert [system["name"] for system in seeds["1"][0]["systems"]] == names
+        assert [system["name"] for system in seeds["2"][0]["systems"]] == [names[0], names[2]]
     for run in told["runs"].values():
         assert run["updates"] == 6
         assert [point["update"] for point in run["curve"]] == [3, 6]
@@ -101,8 +103,10 @@ def test_the_report_has_the_papers_numbers_ours_and_the_command(made):
     text = (made[2] / "report.md").read_text()
     assert "| *the paper: NMT* | 20.19 |" in text
     assert "| *the paper: NMT + PS* | 23.76 |" in text
-    assert re.search(r"\| NMT, UNK replaced by attention \|.*\| \+?-?\d+\.\d\d, p \S+ / \S+ \|", text)
-    assert "± " in text
+    assert re.search(r"\| NMT, UNK replaced by attention \|.*\| [+-]\d+\.\d\d \[\S+ \S+, p \S+ \|", text)  # one seed
+    assert re.search(r"\| NMT \+ PS \| \S+ ± \S+ \|.*\| [+-]\d+\.\d\d, p \S+ / \S+ \|", text)  # two
+    assert re.search(r"\| English → French: tiny \| BLEU \| 20.19 → 23.76 \(\+3.57\) \| \S+ → \S+ ", text)
+    assert text.count("the paper: NMT*") == 1  # not beside other test sets
     assert "`the command`" in text
     html = (made[2] / "report.html").read_text()
     assert "<table>" in html
@@ -165,9 +169,22 @@ def test_a_killed_experiment_goes_on_to_the_same_result(made, tmp_path):
 def test_rows_that_do_not_exist_or_miss_their_run_are_named():
     with pytest.raises(Misuse, match="there is no row sofmax in translation; there are softmax, "):
         runs.choose(TRANSLATION, ["sofmax"])
-    with pytest.raises(Misuse, match="needs the run of softmax"):
+    with pytest.raises(Misuse, match="needs the runs of softmax: ask for --row softmax too"):
         runs.choose(TRANSLATION, ["softmax-replaced"])
     assert [len(group) for group in runs.choose(SUMMARIZATION_ENTITIES)] == [2, 2]
+
+
+def test_rows_may_have_more_seeds_than_others():
+    ((first, second, third),) = runs.choose(TRANSLATION, ["relu", "softmax=3", "pointer-softmax=2"])
+    assert [first.seeds, second.seeds, third.seeds] == [3, 2, 1]
+    jobs = runs.plan([first, third], ROOT / "recipes/debian-en-fr.yaml", {}, Path("out"))
+    assert list(jobs) == [("softmax", 1), ("softmax", 2), ("softmax", 3), ("relu", 1)]
+    assert [row.seeds for row in runs.choose(TRANSLATION, ["softmax", "relu=1"], seeds=2)[0]] == [2, 1]
+    for rows in (["softmax", "relu=2"], ["softmax=2", "softmax-replaced=3"]):
+        with pytest.raises(Misuse, match="needs the runs of softmax: ask for --row softmax=N with N at least"):
+            runs.choose(TRANSLATION, rows)
+    with pytest.raises(Misuse, match="after the = comes how many seeds"):
+        runs.choose(TRANSLATION, ["softmax=0"])
 
 
 def test_a_given_dictionary_is_a_row_only_where_one_is_given(tmp_path):
@@ -180,7 +197,7 @@ def test_a_given_dictionary_is_a_row_only_where_one_is_given(tmp_path):
 def test_every_row_of_every_experiment_is_a_change_that_the_recipes_allow(tmp_path):
     for experiment in EXPERIMENTS.values():
         for name in experiment.recipes:
-            jobs = runs.plan(experiment.rows, ROOT / f"recipes/{name}.yaml", {}, [1], tmp_path, tmp_path / "words.tsv")
+            jobs = runs.plan(experiment.rows, ROOT / f"recipes/{name}.yaml", {}, tmp_path, tmp_path / "words.tsv")
             assert len(jobs) == sum(row.run is None for row in experiment.rows)
             assert len({job.folder for job in jobs.values()}) == len(jobs)
 

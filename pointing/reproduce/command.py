@@ -22,6 +22,7 @@ OUT = Path("runs/reproduce")
 Out = Annotated[Path, typer.Option(help="Folder of runs, corpora and reports; what it has is not made again.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Runs at a time (default: one a core).")]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs of each model.")]
+Dictionary = Annotated[Path | None, typer.Option(help="Word pairs, for the row of a given dictionary.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
@@ -37,12 +38,13 @@ def _command(experiment: Experiment) -> Callable[..., None]:
         out: Out = OUT,
         seeds: Seeds = 1,
         rows: Annotated[
-            list[str] | None, typer.Option("--row", help="Only this row and the others named so; default all.")
+            list[str] | None,
+            typer.Option("--row", help="Only this row and the others named so (default: all); KEY=N: with N seeds."),
         ] = None,
         also: Annotated[
             list[str] | None, typer.Option(help="Another test set: NAME=SOURCE,REFERENCE (may be given again).")
         ] = None,
-        dictionary: Annotated[Path | None, typer.Option(help="Word pairs, for the row of a given dictionary.")] = None,
+        dictionary: Dictionary = None,
         changes: Annotated[
             list[str] | None, typer.Option("--set", help="Change the recipe: section.key=value.")
         ] = None,
@@ -102,6 +104,7 @@ def everything(
     report: Annotated[Path | None, typer.Option(help="Folder of the common report (default: OUT).")] = None,
     recipes: Annotated[Path, typer.Option(help="Folder of the recipes.")] = Path("recipes"),
     seeds: Seeds = 1,
+    dictionary: Dictionary = None,
     workers: Workers = None,
 ) -> None:
     """Everything in §5 whose data are on this machine, in one report. Hours; cut off, it goes on where it was."""
@@ -110,7 +113,7 @@ def everything(
 
     rarest_out = out / "rarest-word"
     rarest.reproduce(rarest.quick(), rarest_out, _said(), workers)
-    folders, missing = making.everything(recipes, out, _said(), seeds, workers)
+    folders, missing = making.everything(recipes, out, _said(), seeds, dictionary, workers)
     written = page.write([rarest_out, *folders], report or out)
     print("\n".join([*missing, f"written: {written[1]}, {written[0]}"]))
 

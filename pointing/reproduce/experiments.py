@@ -19,6 +19,7 @@ class Row(NamedTuple):
     changes: Mapping[str, Any] = {}  # settings of the recipe, by their dotted names
     search: Mapping[str, Any] = PAPERS_SEARCH
     run: str | None = None  # the key of another row, whose run this one searches with
+    seeds: int = 1  # so many runs are made
 
     @property
     def trained(self) -> str:

@@ -32,16 +32,15 @@ def make(
     results, with results.json, report.md, report.html and pictures.
     """
     require_matplotlib()
-    groups = runs.choose(experiment, rows, dictionary)
+    groups = runs.choose(experiment, rows, seeds, dictionary)
     chosen = [row for group in groups for row in group]
-    every = list(range(1, seeds + 1))
-    jobs = runs.plan(chosen, recipe, changes or {}, every, out / recipe.stem, dictionary)
+    jobs = runs.plan(chosen, recipe, changes or {}, out / recipe.stem, dictionary)
     tests = {**_own_test(next(iter(jobs.values())).config, recipe), **(also or {})} if experiment.shown else {}
     for files in tests.values():
         _check(files)
     runs.train(list(jobs.values()), workers)
     folder = out / recipe.stem / experiment.key
-    asked = results.Asked(experiment, groups, recipe.stem, jobs, every, tests, command)
+    asked = results.Asked(experiment, groups, recipe.stem, jobs, tests, command)
     results.gather(asked, folder)
     page.draw(folder)
     page.write([folder], folder)
@@ -78,11 +77,13 @@ def available(experiment: Experiment, recipes: Path) -> tuple[list[Path], list[s
     return found, missing
 
 
-def everything(recipes: Path, out: Path, command: str, seeds: int, workers: int | None) -> tuple[list[Path], list[str]]:
+def everything(
+    recipes: Path, out: Path, command: str, seeds: int, dictionary: Path | None, workers: int | None
+) -> tuple[list[Path], list[str]]:
     """All experiments on all recipes whose data are here; the results' folders, and what was left out."""
     planned = {key: available(experiment, recipes) for key, experiment in EXPERIMENTS.items()}
     folders = [
-        make(EXPERIMENTS[key], recipe, out, command, seeds=seeds, workers=workers)
+        make(EXPERIMENTS[key], recipe, out, command, seeds=seeds, dictionary=dictionary, workers=workers)
         for key, (found, _) in planned.items()
         for recipe in found
     ]

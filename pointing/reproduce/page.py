@@ -7,11 +7,13 @@ from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from pointing.files import write_text
 from pointing.plots import learning_curves
 from pointing.reproduce import rarest_word, report
 from pointing.reproduce.results import RESULTS, read
+from pointing.tables import Table
 
 TITLE = "Pointing the Unknown Words, made again"
 ORDER = (rarest_word.KEY, "summarization-unk", "summarization-entities", "translation", "learning-curves")
@@ -25,14 +27,25 @@ def find(folder: Path) -> list[Path]:
 
 def markdown(folders: Sequence[Path], seen: Sequence[str]) -> str:
     """All of them, one after another; `seen` is where a reader of the page finds each folder."""
-    parts = [f"# {TITLE}\n"]
-    for folder, place in zip(folders, seen, strict=True):
-        results = read(folder)
+    found = [read(folder) for folder in folders]
+    parts = [f"# {TITLE}\n", _in_short(found)]
+    for results, folder, place in zip(found, folders, seen, strict=True):
         if results["experiment"] == rarest_word.KEY:
             parts.append(rarest_word.section(results, place))
         else:
             parts.append(report.section(results, folder, place))
     return "\n".join(parts)
+
+
+def _in_short(found: Sequence[dict[str, Any]]) -> str:
+    """One table of all experiments."""
+    lines = [
+        line
+        for results in found
+        for line in (rarest_word if results["experiment"] == rarest_word.KEY else report).in_short(results)
+    ]
+    header = ["softmax → pointer softmax", "measure", "the paper", "here", "how sure"]
+    return Table("", header, lines).markdown() if lines else ""
 
 
 def draw(folder: Path) -> None:

@@ -136,7 +136,21 @@ def section(results: Mapping[str, Any], seen: str) -> str:
     )
     table = _table(_cells(results["runs"])).markdown()
     picture = f"![validation error]({seen}/curves.png)"
-    return f"## The rarest word (paper §5.1)\n\n{table}\n{notes}\n\n{picture}\n\nMade by `{results['command']}`.\n"
+    kinds = list(_cells(results["runs"]))
+    title = f"## The rarest word: {kinds[0] if len(kinds) == 1 else f'{len(kinds)} kinds of training'} (paper §5.1)"
+    return f"{title}\n\n{table}\n{notes}\n\n{picture}\n\nMade by `{results['command']}`.\n"
+
+
+def in_short(results: Mapping[str, Any]) -> list[list[str]]:
+    """The pointer softmax with l over the annotations against the softmax, if there is one kind of training."""
+    cells = _cells(results["runs"])
+    if len(cells) > 1:
+        return []
+    ((title, heads),) = cells.items()
+    errors = {head: mean(run["test"]["all"] for run in runs) for head, runs in heads.items()}
+    ours = f"{errors['softmax']:.1f} → {errors['annotations']:.1f}"
+    paper = f"{PAPER['softmax']} → {PAPER['summary']}"
+    return [[f"The rarest word: {title}", "error %", paper, ours, ""]]
 
 
 def _cells(results: Iterable[dict[str, Any]]) -> dict[str, dict[Literal["softmax", "summary", "annotations"], Any]]:

@@ -40,6 +40,39 @@ def section(results: Mapping[str, Any], folder: Path, seen: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def in_short(results: Mapping[str, Any]) -> list[list[str]]:
+    """The pointer softmax against the softmax, in the paper and here: a line a measure; none if a row is missing."""
+    experiment = EXPERIMENTS[results["experiment"]]
+    names = {row["key"]: row["name"] for row in results["rows"]}
+    title = f"{experiment.title}: {results['recipe']}"
+    if not set(experiment.shows) <= names.keys():
+        return []
+    first, second = (names[key] for key in experiment.shows)
+    if not results["scores"]:
+        runs = [_runs(results, key, 1)[0]["curve"] for key in experiment.shows]
+        lowest = [min(point["comparable_nll"] for point in curve) for curve in runs]
+        return [[title, "dev NLL", _from_to(experiment, first, second, "dev NLL"), _arrow(*lowest), ""]]
+    test = next(iter(results["scores"]))
+    lines = []
+    for column in experiment.compared:
+        measure = experiment.shown[column]
+        ours = [
+            mean(one["scores"][measure]["score"] for one in _told(results, test, "systems", n)) for n in (first, second)
+        ]
+        sure = _difference(results, test, second, measure).partition(" ")[2]
+        lines.append([title, column, _from_to(experiment, first, second, column), _arrow(*ours), sure])
+    return lines
+
+
+def _from_to(experiment: Experiment, first: str, second: str, column: str) -> str:
+    paper = [experiment.printed[name][column] for name in (first, second) if column in experiment.printed.get(name, {})]
+    return _arrow(*paper) if len(paper) == 2 else ""
+
+
+def _arrow(first: float, second: float) -> str:
+    return f"{first:.2f} → {second:.2f} ({second - first:+.2f})"
+
+
 def _shown(table: Table) -> str:
     return f"### {table.title}\n\n{table.markdown()}"
 
@@ -52,25 +85,28 @@ def main_table(results: Mapping[str, Any]) -> Table:
 
 
 def _scores(experiment: Experiment, results: Mapping[str, Any], test: str) -> Table:
-    """The paper's rows, then ours; of several seeds the mean and the standard deviation."""
-    seeds = results["scores"][test]
+    """The paper's rows beside the recipe's own test set, then ours; of several seeds the mean and the deviation."""
+    printed = experiment.printed if test == next(iter(results["scores"])) else {}
     rows = [
         [f"*the paper: {name}*", *(f"{numbers[c]:.2f}" if c in numbers else "" for c in experiment.shown)]
-        for name, numbers in experiment.printed.items()
+        for name, numbers in printed.items()
     ]
-    for told in zip(*seeds.values(), strict=True):  # a group's reports, one of each seed
-        for place, system in enumerate(told[0]["systems"]):
-            cells = [
-                _cell([report["systems"][place]["scores"].get(measure) for report in told], column)
-                for column, measure in experiment.shown.items()
-            ]
-            ahead = [_difference(told, place, experiment.shown[column]) for column in experiment.compared]
-            rows.append([system["name"], *cells, *ahead])
-    examples = next(iter(seeds.values()))[0]["examples"]
-    spread = "" if len(seeds) == 1 else f"; mean ± standard deviation of {len(seeds)} seeds"
+    for row in results["rows"]:
+        systems = _told(results, test, "systems", row["name"])
+        cells = [_cell([s["scores"].get(measure) for s in systems], c) for c, measure in experiment.shown.items()]
+        ahead = [_difference(results, test, row["name"], experiment.shown[column]) for column in experiment.compared]
+        rows.append([row["name"], *cells, *ahead])
+    examples = next(iter(results["scores"][test].values()))[0]["examples"]
+    spread = "; ±: standard deviation over seeds" if any(row["seeds"] > 1 for row in results["rows"]) else ""
     against = [f"{column} against the first" for column in experiment.compared]
     rows = [[*row, *[""] * (1 + len(experiment.shown) + len(against) - len(row))] for row in rows]
     return Table(f"{test}: {examples:,} examples{spread}", ["", *experiment.shown, *against], rows)
+
+
+def _told(results: Mapping[str, Any], test: str, kind: str, name: str) -> list[dict[str, Any]]:
+    """What the reports say of a row, seed by seed: in their `systems`, or in their `comparisons` with the first."""
+    reports = [report for seed in results["scores"][test].values() for report in seed]
+    return [one for report in reports for one in report[kind] if name == one.get("system", one.get("name"))]
 
 
 def _cell(scores: Sequence[Mapping[str, Any] | None], column: str) -> str:
@@ -78,14 +114,12 @@ def _cell(scores: Sequence[Mapping[str, Any] | None], column: str) -> str:
     return mean_and_spread(found, 0 if column in COUNTS else 2) if found else NONE
 
 
-def _difference(told: Sequence[Mapping[str, Any]], place: int, measure: str) -> str:
-    """By how much a system is above the first of its group, and how sure that is: the interval, p in each seed."""
-    if place == 0:
-        return ""
-    found = [report["comparisons"][place - 1]["scores"].get(measure) for report in told]
-    those = [one for one in found if one is not None]
+def _difference(results: Mapping[str, Any], test: str, name: str, measure: str) -> str:
+    """By how much a row is above the first of its group, and how sure that is: the interval, p in each seed."""
+    told = _told(results, test, "comparisons", name)
+    those = [one["scores"][measure] for one in told if measure in one["scores"]]
     if not those:
-        return NONE
+        return NONE if told else ""
     size = f"{mean(one['difference'] for one in those):+.2f}"
     if len(those) == 1:
         size += f" [{those[0]['low']:+.1f}, {those[0]['high']:+.1f}]"
@@ -93,22 +127,20 @@ def _difference(told: Sequence[Mapping[str, Any]], place: int, measure: str) -> 
 
 
 def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
-    """Where every run ended, and when it passed the place where the first row's run ended."""
-    names = _names(results)
+    """Where every run ended, and when it passed the best of the run that it is compared with."""
     rows = [
         [f"*the paper: {name}*", f"{numbers['dev NLL']:.2f}", "", "", f"{numbers['updates']:,.0f}", "", ""]
         for name, numbers in experiment.printed.items()
         if "dev NLL" in numbers
     ]
-    first = next(iter(names))
-    for key, name in names.items():
-        runs = [results["runs"][f"{key}-{seed}"] for seed in results["seeds"]]
-        baselines = [results["runs"][f"{first}-{seed}"] for seed in results["seeds"]]
+    for row in _trained(results):
+        runs = _runs(results, row["key"], row["seeds"])
+        baselines = _runs(results, row["baseline"], row["seeds"])
         last = [run["curve"][-1] for run in runs]
         passed = [_passed(run, baseline) for run, baseline in zip(runs, baselines, strict=True)]
         rows.append(
             [
-                name,
+                row["name"],
                 _mean(last, "nll", 2),
                 _mean(last, "comparable_nll", 2),
                 _mean(last, "bleu", 2) if "bleu" in last[0] else _mean(last, "rouge", 2),
@@ -121,16 +153,17 @@ def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
         )
     score = "dev BLEU" if "bleu" in last[0] else "dev ROUGE-L"
     header = ["", "dev NLL", "of the same events", f"{score}, greedy", "updates"]
-    header += [f"updates to the best of {names[first]}", "minutes"]
+    header += ["updates to the first's best", "minutes"]
     return Table("Training", header, rows)
 
 
-def _names(results: Mapping[str, Any]) -> dict[str, str]:
-    """What the runs are called: by the first row that uses each."""
-    names: dict[str, str] = {}
-    for row in results["rows"]:
-        names.setdefault(row["run"], row["name"])
-    return names
+def _trained(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows that have runs of their own."""
+    return [row for row in results["rows"] if row["run"] == row["key"]]
+
+
+def _runs(results: Mapping[str, Any], key: str, seeds: int) -> list[dict[str, Any]]:
+    return [results["runs"][f"{key}-{seed}"] for seed in range(1, seeds + 1)]
 
 
 def _passed(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> int | None:
@@ -147,14 +180,13 @@ def _mean(points: Sequence[Mapping[str, Any]], name: str, digits: int) -> str:
 
 def panels(results: Mapping[str, Any]) -> dict[str, dict[str, list[list[tuple[float, float]]]]]:
     """The curves of all runs, by measure and row, as `plots.learning_curves` takes them."""
-    names = _names(results)
     found: dict[str, dict[str, list[list[tuple[float, float]]]]] = {}
     for title, measure in CURVES.items():
-        for key, name in names.items():
-            runs = [results["runs"][f"{key}-{seed}"]["curve"] for seed in results["seeds"]]
+        for row in _trained(results):
+            runs = [run["curve"] for run in _runs(results, row["key"], row["seeds"])]
             curves = [[(p["update"], p[measure]) for p in curve if p.get(measure) is not None] for curve in runs]
             if all(curves):
-                found.setdefault(title, {})[name] = curves
+                found.setdefault(title, {})[row["name"]] = curves
     return found
 
 

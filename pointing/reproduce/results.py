@@ -36,7 +36,6 @@ class Asked(NamedTuple):
     groups: Sequence[Sequence[Row]]
     recipe: str
     jobs: Jobs
-    seeds: Sequence[int]
     tests: Mapping[str, Parallel]  # by their names
     command: str
 
@@ -44,19 +43,23 @@ class Asked(NamedTuple):
 def gather(asked: Asked, out: Path) -> dict[str, Any]:
     """results.json and, where outputs were made, examples.json in `out`; returned: the former."""
     experiment = asked.experiment
+    rows = [row for group in asked.groups for row in group]
     scores: dict[str, Any] = {}
     for name, files in asked.tests.items() if experiment.shown else ():
-        for seed in asked.seeds:
-            told = [_evaluated(asked, group, name, files, seed, out) for group in asked.groups]
+        for seed in range(1, max(row.seeds for row in rows) + 1):
+            groups = [[row for row in group if row.seeds >= seed] for group in asked.groups]
+            told = [_evaluated(asked, group, name, files, seed, out) for group in groups if group]
             scores.setdefault(name, {})[str(seed)] = told
-    rows = [row for group in asked.groups for row in group]
     results = {
         "experiment": experiment.key,
         "recipe": asked.recipe,
         "command": asked.command,
         "made_by": {**versions(), "machine": f"{platform.machine()}, {cores()} cores"},
-        "rows": [{"key": row.key, "name": row.name, "run": row.trained} for row in rows],
-        "seeds": list(asked.seeds),
+        "rows": [
+            {"key": row.key, "name": row.name, "run": row.trained, "baseline": group[0].key, "seeds": row.seeds}
+            for group in asked.groups
+            for row in group
+        ],
         "scores": scores,
         "runs": {f"{key}-{seed}": _run(job) for (key, seed), job in asked.jobs.items()},
         "corpora": {job.corpus.name: _corpus(job.corpus) for job in asked.jobs.values()},
@@ -143,9 +146,9 @@ def _evaluate(rows: Sequence[Row], jobs: Sequence[Job], files: Parallel) -> Repo
 def _keep_examples(
     asked: Asked, rows: Sequence[Row], test: str, seed: int, report: Report, files: Parallel, out: Path
 ) -> None:
-    """Of the first seed and the recipe's own test set, if the rows to be shown are among these."""
+    """Of seed 1 and the recipe's own test set, if the rows to be shown are among these."""
     keys = [row.key for row in rows]
-    if seed != asked.seeds[0] or test != next(iter(asked.tests)) or not set(asked.experiment.shows) <= set(keys):
+    if seed != 1 or test != next(iter(asked.tests)) or not set(asked.experiment.shows) <= set(keys):
         return
     baseline, shown = (report.systems[keys.index(key)] for key in asked.experiment.shows)
     told = {"test": test, "seed": seed, "examples": examples(baseline, shown, files)}

@@ -24,32 +24,44 @@ class Job(NamedTuple):
     folder: Path
 
 
-def choose(experiment: Experiment, keys: Sequence[str] = (), dictionary: Path | None = None) -> list[list[Row]]:
-    """The experiment's rows, or those of them that are asked for; groups stay groups."""
+def choose(
+    experiment: Experiment, rows: Sequence[str] = (), seeds: int = 1, dictionary: Path | None = None
+) -> list[list[Row]]:
+    """The experiment's rows, or those that are asked for: `KEY`, or `KEY=N` with N seeds; groups stay groups."""
     known = {row.key: row for row in experiment.rows}
-    if wrong := [key for key in keys if key not in known]:
+    asked = dict(_asked(text, seeds) for text in rows) or dict.fromkeys(known, seeds)
+    if wrong := [key for key in asked if key not in known]:
         raise Misuse(f"there is no row {wrong[0]} in {experiment.key}; there are {', '.join(known)}")
-    asked = set(keys or known)
     if dictionary is None:
-        asked -= {key for key, row in known.items() if row.changes.get("pointers.dictionary") == GIVEN}
-    if missing := sorted({known[key].trained for key in asked} - asked):
-        raise Misuse(f"a row that is asked for needs the run of {missing[0]}: ask for that too")
-    groups = [[row for row in group if row.key in asked] for group in experiment.groups]
+        asked = {key: n for key, n in asked.items() if known[key].changes.get("pointers.dictionary") != GIVEN}
+    groups = [[row._replace(seeds=asked[row.key]) for row in group if row.key in asked] for group in experiment.groups]
+    for group in (group for group in groups if group):
+        for row in group:
+            for needed in (row.trained, group[0].key):  # its own run, and what it is compared with
+                if asked.get(needed, 0) < row.seeds:
+                    more = f"=N with N at least {row.seeds}" if needed in asked else ""
+                    raise Misuse(f"the row {row.key} needs the runs of {needed}: ask for --row {needed}{more} too")
     return [group for group in groups if group]
+
+
+def _asked(text: str, seeds: int) -> tuple[str, int]:
+    key, equals, number = text.partition("=")
+    if equals and not (number.isascii() and number.isdecimal() and int(number)):
+        raise Misuse(f"--row {text}: after the = comes how many seeds")
+    return key, int(number) if equals else seeds
 
 
 def plan(
     rows: Sequence[Row],
     recipe: Path,
     changes: Mapping[str, Any],
-    seeds: Sequence[int],
     out: Path,
     dictionary: Path | None = None,
 ) -> dict[tuple[str, int], Job]:
     """By row and seed, the run that is needed; rows that share one are not in it."""
     jobs = {}
     for row in (row for row in rows if row.run is None):
-        for seed in seeds:
+        for seed in range(1, row.seeds + 1):
             given = {"pointers.dictionary": str(dictionary)} if row.changes.get("pointers.dictionary") == GIVEN else {}
             config = read_config(recipe, {**changes, **row.changes, **given, "training.seed": seed})
             jobs[row.key, seed] = Job(config, out / "corpora" / _corpus(config), out / f"{row.key}-{seed}")
