@@ -23,7 +23,7 @@ demo: .venv/installed
 	$(BIN)/pointing demo --out runs/demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: .venv/installed
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+import tiny
 import torch
 
 from pointing import rarest_word
@@ -111,10 +112,8 @@ def test_the_command_writes_its_report_and_goes_on_where_it_was(tmp_path):
     "arguments", [["--p", "2"], ["--hidden", "0"], ["--quick", "--sweep"], ["--quick", "--p", "0.1"]]
 )
 def test_impossible_settings_are_misuse_in_one_line(arguments, tmp_path):
-    command = [sys.executable, "-m", "pointing", "reproduce", "rarest-word", *arguments, "--out", str(tmp_path / "x")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 2
-    assert len(result.stderr.strip().splitlines()) == 1
+    code, error = tiny.said("reproduce", "rarest-word", *arguments, "--out", tmp_path / "x")
+    assert (code, error.count("\n")) == (2, 1)
     assert not (tmp_path / "x").exists()
 
 

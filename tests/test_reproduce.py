@@ -211,9 +211,9 @@ def test_bad_input_is_told_in_one_line(tmp_path):
         (["translation", path, "--row", "nmt"], "there is no row nmt"),
         (["report", tmp_path], "there are no results"),
     ):
-        done = tiny.pointing("reproduce", *asked, folder=tmp_path)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert message in done.stderr
+        code, error = tiny.said("reproduce", *asked)
+        assert (code, error.count("\n")) == (2, 1), error
+        assert message in error
 
 
 def test_what_is_missing_for_an_experiment_is_named(tmp_path, monkeypatch):

@@ -7,12 +7,16 @@ import os
 import random
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
+import pytest
 import torch
 import yaml
 
 from pointing import checkpoint, journal
+from pointing.cli import main
 from pointing.config import read_config
 from pointing.model import Seq2Seq
 from pointing.preparation import prepare
@@ -107,6 +111,16 @@ def pointing(*arguments, folder, processes=1):
         command(*arguments, processes=processes),
         **{"cwd": folder, "env": environment(), "capture_output": True, "text": True, "check": False, "timeout": 300},
     )
+
+
+def said(*arguments):
+    """What the command says in this process: its exit code and standard error."""
+    heard = StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stderr(heard), redirect_stdout(StringIO()):
+        patch.setattr(sys, "argv", ["pointing", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    return stopped.value.code, heard.getvalue()
 
 
 def untrained(folder, *changes, name="run", seed=0, **sizes):
