@@ -170,11 +170,11 @@ def _score(system: System, test: _Test, notes: list[str]) -> Scored:
     about: dict[str, Any] = {"path": None if system.path is None else str(system.path)}
     outputs, run = system.outputs, system.run
     if run is not None:
-        about["update"] = run.about.get("update")
+        about |= {"update": run.about.get("update"), "search": system.search.model_dump()}
     if outputs is None:
         start = time.monotonic()
         outputs = generate(system, test.source or [], test.source_tags)
-        about |= {"search": system.search.model_dump(), "seconds": round(time.monotonic() - start, 3)}
+        about["seconds"] = round(time.monotonic() - start, 3)
     warned = [one for one in outputs if not isinstance(one, str) and one.warning]
     if warned:
         notes.append(f"{system.name}: source line {warned[0].line}: {warned[0].warning} ({len(warned):,} such lines)")

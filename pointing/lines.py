@@ -37,6 +37,11 @@ class Line(NamedTuple):
     warning: str | None = None
     pieces: Pieces | None = None
 
+    @property
+    def in_words(self) -> Line:
+        """The line as its words, if it is cut into pieces."""
+        return self if self.pieces is None else self.pieces.words
+
     def raw(self, position: int) -> str:
         """A word as it was written."""
         return self.text[self.starts[position] : self.ends[position]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
@@ -79,6 +79,13 @@ class Output:
         others = [other.json() for other in self.alternatives]
         return {**about, "alternatives": others} if others else about
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any], source: Line) -> Output:
+        """What `json` told of a line."""
+        tokens = [Token(**{**one, "span": one["span"] and tuple(one["span"])}) for one in told["tokens"]]
+        others = [cls.from_json(other, source) for other in told.get("alternatives", ())]
+        return cls(told["line"], told["text"], told["score"], tokens, source.in_words, others)
+
 
 class Writer:
     """Turns choices back into words. With `unk_replace` an UNK becomes the source word of most attention."""
@@ -89,13 +96,12 @@ class Writer:
     def write(self, found: Sequence[Hypothesis], line: Line, number: int) -> Output:
         """The best hypothesis, and the others of the list as far as their text differs."""
         different: dict[str, Output] = {}
-        words = line if line.pieces is None else line.pieces.words
         for one in found:
             tokens = self.tokens(one, line)
             text = self.tokenizer.detokenize([token.text for token in tokens])
-            different.setdefault(text, Output(number, text, one.score, tokens, words))
+            different.setdefault(text, Output(number, text, one.score, tokens, line.in_words))
         if not different:  # nothing in, nothing out
-            return Output(number, "", 0.0, [], words)
+            return Output(number, "", 0.0, [], line.in_words)
         best, *others = different.values()
         best.alternatives.extend(others)
         return best

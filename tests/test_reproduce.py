@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import tiny
 
+from pointing import evaluation
 from pointing.errors import Misuse
 from pointing.reproduce import making, page, report, results, runs
 from pointing.reproduce.experiments import EXPERIMENTS, LEARNING_CURVES, SUMMARIZATION_ENTITIES, TRANSLATION
@@ -85,6 +86,27 @@ def test_made_again_nothing_is_trained_or_scored(made, monkeypatch):
     also = {"again": runs.read_config(folder / "tiny.yaml").data.dev}
     again = making.make(TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also)
     assert results.read(again) == before
+
+
+def test_a_row_that_is_added_is_the_only_one_to_search(made, monkeypatch):
+    folder, out, where = made
+    before = results.read(where)
+    also = {"again": runs.read_config(folder / "tiny.yaml").data.dev}
+    searched, generate = [], evaluation.generate
+
+    def telling(system, *rest):
+        searched.append(system.name)
+        return generate(system, *rest)
+
+    monkeypatch.setattr(evaluation, "generate", telling)
+    making.make(TRANSLATION, folder / "tiny.yaml", out, "more", rows=[*ROWS, "pointer-softmax-replaced=1"], also=also)
+    assert searched == ["NMT + PS, UNK replaced by attention"]  # once: both test sets are the same files
+    for test, seeds in results.read(where)["scores"].items():
+        ours, theirs = (report["1"][0]["systems"][:3] for report in (seeds, before["scores"][test]))
+        for one, other in zip(ours, theirs, strict=True):
+            assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    making.make(TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also)
+    assert results.read(where) == before
 
 
 def test_another_experiment_on_the_recipe_shares_its_runs(made, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -12,10 +13,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pointing import __version__
-from pointing.config import Parallel, checked
+from pointing.config import Parallel
 from pointing.errors import Misuse
 from pointing.files import read_text, write_text
 from pointing.processes import cores
+from pointing.reproduce import outputs
 from pointing.reproduce.experiments import Experiment, Row
 from pointing.reproduce.runs import Job
 
@@ -113,33 +115,26 @@ def _corpus(folder: Path) -> dict[str, Any]:
 def _evaluated(asked: Asked, rows: Sequence[Row], test: str, files: Parallel, seed: int, out: Path) -> dict[str, Any]:
     """Scores of some rows' systems, the first one the baseline; kept, and made anew only when something changed."""
     jobs = [asked.jobs[row.trained, seed] for row in rows]
-    weights = [[str(job.folder), _stamp(job.folder / "model.safetensors")] for job in jobs]
-    ways = [[row.key, row.name, dict(row.search)] for row in rows]
-    made_from = json.dumps([weights, ways, files.model_dump(mode="json"), __version__])
+    systems = [[row.name, *outputs.made_by(row, job)] for row, job in zip(rows, jobs, strict=True)]
+    made_from = json.dumps([systems, [outputs.stamp(path) for path in files.model_dump().values() if path]])
     path = out / "scores" / f"{sha256(made_from.encode()).hexdigest()[:16]}.json"
     if not path.exists():
-        report = _evaluate(rows, jobs, files)
+        report = _evaluate(rows, seed, jobs, files, out / "outputs" / re.sub(r"\W+", "-", test))
         write_text(path, json.dumps(report.json()))
         _keep_examples(asked, rows, test, seed, report, files, out)
     told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return told
 
 
-def _stamp(path: Path) -> list[int]:
-    return [path.stat().st_size, path.stat().st_mtime_ns]
-
-
-def _evaluate(rows: Sequence[Row], jobs: Sequence[Job], files: Parallel) -> Report:
+def _evaluate(rows: Sequence[Row], seed: int, jobs: Sequence[Job], files: Parallel, kept: Path) -> Report:
     from pointing import checkpoint
-    from pointing.evaluation import System, evaluate
-    from pointing.search import Search
+    from pointing.evaluation import evaluate
 
     loaded = {job.folder: checkpoint.load(job.folder) for job in jobs}
     systems = [
-        System(row.name, loaded[job.folder], checked(Search, row.search)) for row, job in zip(rows, jobs, strict=True)
+        outputs.system(row, seed, job, loaded[job.folder], files, kept) for row, job in zip(rows, jobs, strict=True)
     ]
-    tagged = any(job.config.pointers.policy == "entities" for job in jobs)
-    tags = (files.source_tags, files.target_tags) if tagged else (None, None)
+    tags = (files.source_tags, files.target_tags) if any(map(outputs.tagged, jobs)) else (None, None)
     return evaluate(systems, files.source, [files.target], source_tags=tags[0], reference_tags=tags[1])
 
 

@@ -1,0 +1,54 @@
+"""What every row writes on a test set, kept as `generate --json` prints it: another row costs none of these again."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pointing import __version__
+from pointing.config import Parallel, checked
+from pointing.files import read_lines, write_text
+from pointing.reproduce.experiments import Row
+from pointing.reproduce.runs import Job
+
+if TYPE_CHECKING:
+    from pointing.checkpoint import Run
+    from pointing.evaluation import System
+
+
+def system(row: Row, seed: int, job: Job, run: Run, files: Parallel, folder: Path) -> System:
+    """A row with what it writes, which is generated if `folder` does not have it."""
+    from pointing.entities import read_tags
+    from pointing.evaluation import System, generate
+    from pointing.lines import Reader
+    from pointing.output import Output
+    from pointing.search import Search
+
+    one = System(row.name, run, checked(Search, row.search))
+    source = list(read_lines(files.source))
+    tags = list(read_tags(files.source_tags)) if tagged(job) and files.source_tags is not None else None
+    made_from = json.dumps([made_by(row, job), [stamp(path) for path in (files.source, files.source_tags) if path]])
+    path = folder / f"{row.key}-{seed}.{sha256(made_from.encode()).hexdigest()[:8]}.jsonl"
+    if not path.exists():
+        outputs = generate(one, source, tags)
+        write_text(path, "".join(json.dumps(output.json()) + "\n" for output in outputs))
+        return one._replace(outputs=outputs)
+    told = path.read_text(encoding="utf-8").splitlines()
+    lines = Reader(*run[:4])(source, tags)
+    return one._replace(outputs=[Output.from_json(json.loads(t), line) for t, line in zip(told, lines, strict=True)])
+
+
+def tagged(job: Job) -> bool:
+    """Does a run need to be told which words are entities?"""
+    return job.config.pointers.policy == "entities"
+
+
+def made_by(row: Row, job: Job) -> list[object]:
+    """Everything about a row that decides what it writes."""
+    return [row.key, dict(row.search), stamp(job.folder / "model.safetensors"), __version__]
+
+
+def stamp(path: Path) -> list[str | int]:
+    return [str(path), path.stat().st_size, path.stat().st_mtime_ns]
