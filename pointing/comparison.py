@@ -13,6 +13,7 @@ from pointing import plots
 from pointing.copying import Bin
 from pointing.files import write_text
 from pointing.output import Output
+from pointing.progress import track
 from pointing.significance import (
     RESAMPLES,
     SEED,
@@ -69,9 +70,12 @@ def compare(
     seed: int = SEED,
 ) -> Report:
     """Intervals of every score; differences from the first system wherever a score was computed in the same way."""
-    found = [intervals(system.measures, resamples, seed) for system in systems]
+    found = [
+        intervals(system.measures, resamples, seed)
+        for system in track(systems, "intervals of the scores", len(systems), "systems")
+    ]
     differences = []
-    for system in systems[1:]:
+    for system in track(systems[1:], "comparing with the first", len(systems) - 1, "systems"):
         same = {measure.signature: measure for measure in systems[0].measures}
         ours = [measure for measure in system.measures if measure.signature in same]
         theirs = [same[measure.signature] for measure in ours]
