@@ -34,9 +34,10 @@ class Experiment(NamedTuple):
     recipes: tuple[str, ...]  # on which we make it
     groups: tuple[tuple[Row, ...], ...]  # in each, the first row is what the others are compared with
     shown: Mapping[str, str]  # a column's heading → the measure's name
-    compared: tuple[str, ...]  # the columns in which the others are compared with the first row
+    compared: tuple[str, ...]  # the columns in which the others are compared with the first row, and with the rival
     printed: Mapping[str, Mapping[str, float]]  # what the paper has: a system → column → number
     shows: tuple[str, str]  # rows whose outputs are shown beside each other
+    rival: str | None = None  # a row that the others are compared with too
 
     @property
     def rows(self) -> list[Row]:
@@ -102,6 +103,7 @@ TRANSLATION = Experiment(
     ("BLEU",),
     {"NMT": {"BLEU": 20.19}, "NMT + PS": {"BLEU": 23.76}},
     ("softmax", "pointer-softmax"),
+    rival="softmax-replaced",
 )
 
 SUMMARIZATION_UNK = Experiment(
@@ -123,6 +125,7 @@ SUMMARIZATION_UNK = Experiment(
         "NMT + LVT + PS": dict(zip(ROUGE, (35.19, 16.66, 32.51, 37.29, 17.75, 34.70), strict=True)),
     },
     ("softmax", "pointer-softmax"),
+    rival="softmax-replaced",
 )
 
 ENTITIES = {"pointers.policy": "entities"}

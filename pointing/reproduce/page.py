@@ -16,11 +16,27 @@ from pointing.reproduce.results import RESULTS, read
 from pointing.tables import Table
 
 TITLE = "Pointing the Unknown Words, made again"
-ORDER = (rarest_word.KEY, "summarization-unk", "summarization-entities", "translation", "learning-curves")
+ORDER = ("translation", "learning-curves", "summarization-unk", "summarization-entities", rarest_word.KEY)
+LEGEND = """\
+The paper's figures are of its own data: Gigaword for summaries, all of Europarl v7 and newstest2011 for translation.
+Intervals and p are of one training run each, over test lines: how much another seed would change is not in them, but
+for rows that have several.
+
+- *NMT*: the encoder–decoder with a plain softmax; *LVT*: with the large-vocabulary trick; *PS*: with the pointer
+  softmax. *UNK replaced by attention*: the source word of most attention is written in its place afterwards (Jean et
+  al. 2015, Luong et al. 2015).
+- *OOV recall*: of the reference's words outside the shortlist, those that the output has, in %; *unseen recall*: of
+  those that the training text does not have. *copies right*: of the copied words, those that the reference has, in %.
+- *of the same events*: the dev NLL of a sentence with all words outside the shortlist as one word, so that models can
+  be compared; a model's own NLL asks the pointer softmax for the place that it points at too.
+- *tested after updates*: the validation of the lowest dev NLL, whose weights were tested and whose figures these are.
+  *minutes*: on one core, other runs beside it: not a measure of speed.
+- Corpora have the pairs that are not too long to be trained on; all lines of a test set are tested.
+"""
 
 
 def find(folder: Path) -> list[Path]:
-    """The folders with results at or below a folder, in the order of the paper."""
+    """The folders with results at or below a folder, translation first."""
     found = sorted(path.parent for path in folder.rglob(RESULTS))
     return sorted(found, key=lambda one: ORDER.index(read(one)["experiment"]))
 
@@ -44,8 +60,8 @@ def _in_short(found: Sequence[dict[str, Any]]) -> str:
         for results in found
         for line in (rarest_word if results["experiment"] == rarest_word.KEY else report).in_short(results)
     ]
-    header = ["softmax → pointer softmax", "measure", "the paper", "here", "how sure"]
-    return Table("", header, lines).markdown() if lines else ""
+    header = ["softmax → pointer softmax", "test set", "measure", "the paper", "here", "95 % interval, p"]
+    return f"{Table('', header, lines).markdown()}\n{LEGEND}" if lines else ""
 
 
 def draw(folder: Path) -> None:

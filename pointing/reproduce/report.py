@@ -49,18 +49,19 @@ def in_short(results: Mapping[str, Any]) -> list[list[str]]:
         return []
     first, second = (names[key] for key in experiment.shows)
     if not results["scores"]:
-        runs = [_runs(results, key, 1)[0]["curve"] for key in experiment.shows]
-        lowest = [min(point["comparable_nll"] for point in curve) for curve in runs]
-        return [[title, "dev NLL", _from_to(experiment, first, second, "dev NLL"), _arrow(*lowest), ""]]
-    test = next(iter(results["scores"]))
+        tested = [_tested(_runs(results, key, 1)[0]) for key in experiment.shows]
+        own, comparable = (_arrow(*(one[nll] for one in tested)) for nll in ("nll", "comparable_nll"))
+        paper = _from_to(experiment, first, second, "dev NLL")
+        return [[title, "dev", "NLL", paper, own, ""], [title, "dev", "NLL of the same events", "", comparable, ""]]
     lines = []
-    for column in experiment.compared:
-        measure = experiment.shown[column]
-        ours = [
-            mean(one["scores"][measure]["score"] for one in _told(results, test, "systems", n)) for n in (first, second)
-        ]
-        sure = _difference(results, test, second, measure).partition(" ")[2]
-        lines.append([title, column, _from_to(experiment, first, second, column), _arrow(*ours), sure])
+    for number, test in enumerate(results["scores"]):
+        for column in experiment.compared:
+            measure = experiment.shown[column]
+            systems = [_told(results, test, "systems", name) for name in (first, second)]
+            ours = [mean(one["scores"][measure]["score"] for one in seeds) for seeds in systems]
+            paper = "" if number else _from_to(experiment, first, second, column)
+            sure = _difference(results, test, second, first, measure).partition(" ")[2]
+            lines.append([title, test, column, paper, _arrow(*ours), sure])
     return lines
 
 
@@ -91,20 +92,28 @@ def _scores(experiment: Experiment, results: Mapping[str, Any], test: str) -> Ta
         [f"*the paper: {name}*", *(f"{numbers[c]:.2f}" if c in numbers else "" for c in experiment.shown)]
         for name, numbers in printed.items()
     ]
+    names = {row["key"]: row["name"] for row in results["rows"]}
+    rival = names.get(experiment.rival or "")
+    against = [f"{column} against the first" for column in experiment.compared]
+    baselines = [None] if rival is None else [None, rival]  # None: the first of a row's group
+    against += [f"{column} against replacing UNK" for _ in baselines[1:] for column in experiment.compared]
     for row in results["rows"]:
         systems = _told(results, test, "systems", row["name"])
         cells = [_cell([s["scores"].get(measure) for s in systems], c) for c, measure in experiment.shown.items()]
-        ahead = [_difference(results, test, row["name"], experiment.shown[column]) for column in experiment.compared]
+        ahead = [
+            _difference(results, test, row["name"], baseline or names[row["baseline"]], experiment.shown[column])
+            for baseline in baselines
+            for column in experiment.compared
+        ]
         rows.append([row["name"], *cells, *ahead])
     examples = next(iter(results["scores"][test].values()))[0]["examples"]
     spread = "; ±: standard deviation over seeds" if any(row["seeds"] > 1 for row in results["rows"]) else ""
-    against = [f"{column} against the first" for column in experiment.compared]
     rows = [[*row, *[""] * (1 + len(experiment.shown) + len(against) - len(row))] for row in rows]
     return Table(f"{test}: {examples:,} examples{spread}", ["", *experiment.shown, *against], rows)
 
 
 def _told(results: Mapping[str, Any], test: str, kind: str, name: str) -> list[dict[str, Any]]:
-    """What the reports say of a row, seed by seed: in their `systems`, or in their `comparisons` with the first."""
+    """What the reports say of a row, seed by seed: in their `systems`, or in their `comparisons` with others."""
     reports = [report for seed in results["scores"][test].values() for report in seed]
     return [one for report in reports for one in report[kind] if name == one.get("system", one.get("name"))]
 
@@ -114,9 +123,9 @@ def _cell(scores: Sequence[Mapping[str, Any] | None], column: str) -> str:
     return mean_and_spread(found, 0 if column in COUNTS else 2) if found else NONE
 
 
-def _difference(results: Mapping[str, Any], test: str, name: str, measure: str) -> str:
-    """By how much a row is above the first of its group, and how sure that is: the interval, p in each seed."""
-    told = _told(results, test, "comparisons", name)
+def _difference(results: Mapping[str, Any], test: str, name: str, baseline: str, measure: str) -> str:
+    """By how much a row is above another one, and how sure that is: the interval, p in each seed."""
+    told = [one for one in _told(results, test, "comparisons", name) if one["baseline"] == baseline]
     those = [one["scores"][measure] for one in told if measure in one["scores"]]
     if not those:
         return NONE if told else ""
@@ -127,7 +136,7 @@ def _difference(results: Mapping[str, Any], test: str, name: str, measure: str) 
 
 
 def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
-    """Where every run ended, and when it passed the best of the run that it is compared with."""
+    """Every run's validation at the update that is tested, and when it passed the best of the first row's run."""
     rows = [
         [f"*the paper: {name}*", f"{numbers['dev NLL']:.2f}", "", "", f"{numbers['updates']:,.0f}", "", ""]
         for name, numbers in experiment.printed.items()
@@ -136,25 +145,31 @@ def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
     for row in _trained(results):
         runs = _runs(results, row["key"], row["seeds"])
         baselines = _runs(results, row["baseline"], row["seeds"])
-        last = [run["curve"][-1] for run in runs]
+        tested = [_tested(run) for run in runs]
         passed = [_passed(run, baseline) for run, baseline in zip(runs, baselines, strict=True)]
         rows.append(
             [
                 row["name"],
-                _mean(last, "nll", 2),
-                _mean(last, "comparable_nll", 2),
-                _mean(last, "bleu", 2) if "bleu" in last[0] else _mean(last, "rouge", 2),
-                f"{mean(run['updates'] for run in runs):,.0f}",
+                _mean(tested, "nll", 2),
+                _mean(tested, "comparable_nll", 2),
+                _mean(tested, "bleu", 2) if "bleu" in tested[0] else _mean(tested, "rouge", 2),
+                f"{mean(run['best_update'] for run in runs):,.0f}",
                 NONE
                 if any(one is None for one in passed)
                 else f"{mean(one for one in passed if one is not None):,.0f}",
                 f"{mean(run['minutes'] for run in runs):.0f}",
             ]
         )
-    score = "dev BLEU" if "bleu" in last[0] else "dev ROUGE-L"
-    header = ["", "dev NLL", "of the same events", f"{score}, greedy", "updates"]
+    score = "dev BLEU" if "bleu" in tested[0] else "dev ROUGE-L"
+    header = ["", "dev NLL", "of the same events", f"{score}, greedy", "tested after updates"]
     header += ["updates to the first's best", "minutes"]
     return Table("Training", header, rows)
+
+
+def _tested(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The validation whose weights were kept."""
+    tested: dict[str, Any] = next(point for point in run["curve"] if point["update"] == run["best_update"])
+    return tested
 
 
 def _trained(results: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -225,17 +240,24 @@ def _corpora(results: Mapping[str, Any]) -> Table:
     """The paper's own statistics of its data."""
     rows = []
     for name, corpus in results["corpora"].items():
+        first = next(row["name"] for row in _trained(results) if _runs(results, row["key"], 1)[0]["corpus"] == name)
         for split, some in corpus["splits"].items():
             rows.append(
                 [
-                    f"{name}, {split}",
+                    f"{split}, of {first}",
                     f"{some['pairs']:,}",
                     f"{some['pointers_per_100']:.1f}",
                     f"{some['unknown_share']:.2%}",
                     f"{some['reached_by_same_word_or_dictionary']:.1%}",
                 ]
             )
-    header = ["", "pairs", "pointers per 100", "target words outside the shortlist", "of those in the source"]
+    header = [
+        "",
+        "pairs",
+        "pointers per 100",
+        "target words outside the shortlist",
+        "of those, in the source or its words' translations",
+    ]
     return Table("Corpora", header, rows)
 
 

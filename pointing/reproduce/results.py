@@ -7,6 +7,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from statistics import median
@@ -116,14 +117,32 @@ def _evaluated(asked: Asked, rows: Sequence[Row], test: str, files: Parallel, se
     """Scores of some rows' systems, the first one the baseline; kept, and made anew only when something changed."""
     jobs = [asked.jobs[row.trained, seed] for row in rows]
     systems = [[row.name, *outputs.made_by(row, job)] for row, job in zip(rows, jobs, strict=True)]
-    made_from = json.dumps([systems, [outputs.stamp(path) for path in files.model_dump().values() if path]])
+    made_from = json.dumps(
+        [asked.experiment.rival, systems, [outputs.stamp(path) for path in files.model_dump().values() if path]]
+    )
     path = out / "scores" / f"{sha256(made_from.encode()).hexdigest()[:16]}.json"
     if not path.exists():
         report = _evaluate(rows, seed, jobs, files, out / "outputs" / re.sub(r"\W+", "-", test))
-        write_text(path, json.dumps(report.json()))
+        told = report.json()
+        told["comparisons"] += _with_rival(asked.experiment, rows, report)
+        write_text(path, json.dumps(told))
         _keep_examples(asked, rows, test, seed, report, files, out)
-    told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return told
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return kept
+
+
+def _with_rival(experiment: Experiment, rows: Sequence[Row], report: Report) -> list[dict[str, Any]]:
+    """The other rows compared with the experiment's rival, where that is among them."""
+    from pointing.comparison import compare
+
+    keys = [row.key for row in rows]
+    if experiment.rival not in keys:
+        return []
+    wanted = {experiment.shown[column] for column in experiment.compared}
+    fewer = [replace(one, measures=[m for m in one.measures if m.name in wanted]) for one in report.systems]
+    rival = fewer.pop(keys.index(experiment.rival))
+    found: list[dict[str, Any]] = compare([rival, *fewer[1:]]).json()["comparisons"]
+    return found
 
 
 def _evaluate(rows: Sequence[Row], seed: int, jobs: Sequence[Job], files: Parallel, kept: Path) -> Report:
