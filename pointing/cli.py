@@ -46,7 +46,7 @@ def _options(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of the pointer softmax' run; the rest stands beside it.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder of the pointer softmax's run; the rest stands beside it.")] = Path(
         "runs/demo"
     ),
     updates: Annotated[int, typer.Option(min=3, help="Of each of the two models.")] = 800,

@@ -130,8 +130,8 @@ def section(results: Mapping[str, Any], seen: str) -> str:
     drawing = mean(run["drawing_share"] for run in results["runs"])
     notes = (
         "Error in percent on the test set, of the weights with the least validation error; ± is the standard "
-        "deviation over seeds. *rare*: the answer is one of the rarest words, which are pointed at; *unseen*: one "
-        "of those that does not occur in the training set at all; *other*: the rest. Drawing the batches took "
+        "deviation over seeds. *rare*: the answer is one of the rarest words, which are pointed at, and in the "
+        "training set; *unseen*: one of them that is not; *other*: the rest. Drawing the batches took "
         f"{drawing:.1%} of the training time."
     )
     table = _table(_cells(results["runs"])).markdown()
