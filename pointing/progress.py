@@ -100,6 +100,7 @@ class _Lines:
     def __init__(self, title: str, total: int | None, unit: str, done: int = 0) -> None:
         self.title, self.total, self.unit = title, total, unit
         self.before, self.done, self.text = done, done, ""
+        self.printed: int | None = None  # how far it was when that was last told
         self.start = self.last = time.monotonic()
 
     def advance(self, steps: int = 1) -> None:
@@ -112,10 +113,11 @@ class _Lines:
         self.text = text
 
     def close(self) -> None:
-        if self.last != self.start:
+        if self.printed not in (None, self.done):
             self._print()
 
     def _print(self) -> None:
+        self.printed = self.done
         elapsed = time.monotonic() - self.start
         rate = (self.done - self.before) / elapsed
         of = "" if self.total is None else f" of {self.total:,}"

@@ -5,15 +5,27 @@ from pointing.progress import progress, track
 
 
 def test_off_a_terminal_there_are_plain_lines_with_rate_and_time_left(capsys, monkeypatch):
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.0)
-    clock = iter([0.0, 2.0, 2.0, 2.0, 4.0, 4.0, 4.0, 4.0])
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    now = 0.0
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
     with progress("counting", 100, "pairs") as bar:
         bar.note("loss 2.5")
+        now = 20.0
         bar.advance(10)
+        now = 25.0
+        bar.advance(10)  # too soon for another line
+        now = 40.0
     assert capsys.readouterr().err.splitlines() == [
-        "counting: 10 of 100 pairs, 5 pairs/s, 18 s left, loss 2.5",
-        "counting: 10 of 100 pairs, 2.5 pairs/s, 36 s left, loss 2.5",
+        "counting: 10 of 100 pairs, 0.5 pairs/s, 180 s left, loss 2.5",
+        "counting: 20 of 100 pairs, 0.5 pairs/s, 160 s left, loss 2.5",
+    ]
+
+
+def test_the_last_line_is_not_said_twice(capsys, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.0)
+    assert list(track(range(2), "x", 2, "items")) == [0, 1]
+    assert [line.split(",")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "x: 1 of 2 items",
+        "x: 2 of 2 items",
     ]
 
 
