@@ -60,7 +60,7 @@ def _in_short(found: Sequence[dict[str, Any]]) -> str:
         for results in found
         for line in (rarest_word if results["experiment"] == rarest_word.KEY else report).in_short(results)
     ]
-    header = ["softmax → pointer softmax", "test set", "measure", "the paper", "here", "95 % interval, p"]
+    header = ["from the softmax to …", "test set", "measure", "the paper", "here", "95 % interval, p"]
     return f"{Table('', header, lines).markdown()}\n{LEGEND}" if lines else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from operator import itemgetter
 from pathlib import Path
 from statistics import mean
@@ -41,32 +41,34 @@ def section(results: Mapping[str, Any], folder: Path, seen: str) -> str:
 
 
 def in_short(results: Mapping[str, Any]) -> list[list[str]]:
-    """The pointer softmax against the softmax, in the paper and here: a line a measure; none if a row is missing."""
+    """Pointer softmaxes against the softmax, in the paper and here: a line a measure; none if that is missing."""
     experiment = EXPERIMENTS[results["experiment"]]
     names = {row["key"]: row["name"] for row in results["rows"]}
     title = f"{experiment.title}: {results['recipe']}"
-    if not set(experiment.shows) <= names.keys():
+    first, *others = experiment.shows
+    others = [key for key in others if key in names]
+    if first not in names or not others:
         return []
-    first, second = (names[key] for key in experiment.shows)
     if not results["scores"]:
-        tested = [_tested(_runs(results, key, 1)[0]) for key in experiment.shows]
+        tested = [_tested(_runs(results, key, 1)[0]) for key in (first, *others)]
         own, comparable = (_arrow(*(one[nll] for one in tested)) for nll in ("nll", "comparable_nll"))
-        paper = _from_to(experiment, first, second, "dev NLL")
-        return [[title, "dev", "NLL", paper, own, ""], [title, "dev", "NLL of the same events", "", comparable, ""]]
+        told = [["dev", "NLL", _printed(experiment, "dev NLL"), own], ["dev", "NLL of the same events", "", comparable]]
+        return [[f"{title}, {names[others[0]]}", *line, ""] for line in told]
     lines = []
     for number, test in enumerate(results["scores"]):
-        for column in experiment.compared:
+        for name, column in product((names[key] for key in others), experiment.compared):
             measure = experiment.shown[column]
-            systems = [_told(results, test, "systems", name) for name in (first, second)]
+            systems = [_told(results, test, "systems", one) for one in (names[first], name)]
             ours = [mean(one["scores"][measure]["score"] for one in seeds) for seeds in systems]
-            paper = "" if number else _from_to(experiment, first, second, column)
-            sure = _difference(results, test, second, first, measure).partition(" ")[2]
-            lines.append([title, test, column, paper, _arrow(*ours), sure])
+            paper = "" if number else _printed(experiment, column)
+            sure = _difference(results, test, name, names[first], measure).partition(" ")[2]
+            lines.append([f"{title}, {name}", test, column, paper, _arrow(*ours), sure])
     return lines
 
 
-def _from_to(experiment: Experiment, first: str, second: str, column: str) -> str:
-    paper = [experiment.printed[name][column] for name in (first, second) if column in experiment.printed.get(name, {})]
+def _printed(experiment: Experiment, column: str) -> str:
+    """The paper's two figures."""
+    paper = [numbers[column] for numbers in experiment.printed.values() if column in numbers]
     return _arrow(*paper) if len(paper) == 2 else ""
 
 

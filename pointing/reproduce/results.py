@@ -162,21 +162,22 @@ def _keep_examples(
 ) -> None:
     """Of seed 1 and the recipe's own test set, if the rows to be shown are among these."""
     keys = [row.key for row in rows]
-    if seed != 1 or test != next(iter(asked.tests)) or not set(asked.experiment.shows) <= set(keys):
+    shows = asked.experiment.shows
+    if seed != 1 or test != next(iter(asked.tests)) or not set(shows[:2]) <= set(keys):
         return
-    baseline, shown = (report.systems[keys.index(key)] for key in asked.experiment.shows)
-    told = {"test": test, "seed": seed, "examples": examples(baseline, shown, files)}
+    shown = [report.systems[keys.index(key)] for key in shows if key in keys]
+    told = {"test": test, "seed": seed, "examples": examples(shown, files)}
     write_text(out / EXAMPLES, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
 
 
-def examples(baseline: Scored, shown: Scored, files: Parallel) -> list[dict[str, Any]]:
-    """Outputs that copied something, in the order of their chrF: the ones at fixed quantiles of that order."""
+def examples(shown: Sequence[Scored], files: Parallel) -> list[dict[str, Any]]:
+    """Lines where the second system copied something, in the order of its chrF: the ones at fixed quantiles of it."""
     from sacrebleu.metrics.chrf import CHRF
 
     references = [text for _, text in read_text(files.target)]
     score = CHRF()
     ranked = []
-    for number, output in enumerate(shown.outputs):
+    for number, output in enumerate(shown[1].outputs):
         assert not isinstance(output, str)
         if any(token.origin != "shortlist" for token in output.tokens):
             found = score.sentence_score(output.text.lower(), [references[number].lower()]).score
@@ -189,9 +190,9 @@ def examples(baseline: Scored, shown: Scored, files: Parallel) -> list[dict[str,
             "of": len(ranked),
             "line": number + 1,
             "chrF2": round(found, 1),
-            "source": _source(shown.outputs[number]),
+            "source": _source(shown[1].outputs[number]),
             "reference": references[number],
-            "outputs": {one.name: _words(one.outputs[number]) for one in (baseline, shown)},
+            "outputs": {one.name: _words(one.outputs[number]) for one in shown},
         }
         for (found, number), quantile in chosen.items()
     ]
