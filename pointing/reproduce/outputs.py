@@ -47,7 +47,9 @@ def tagged(job: Job) -> bool:
 
 def made_by(row: Row, job: Job) -> list[object]:
     """Everything about a row that decides what it writes."""
-    return [row.key, dict(row.search), stamp(job.folder / "model.safetensors"), __version__]
+    from pointing.checkpoint import MODEL
+
+    return [row.key, dict(row.search), stamp(job.folder / MODEL), __version__]
 
 
 def stamp(path: Path) -> list[str | int]:

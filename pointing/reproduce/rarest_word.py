@@ -134,10 +134,11 @@ def section(results: Mapping[str, Any], seen: str) -> str:
         "training set; *unseen*: one of them that is not; *other*: the rest. Drawing the batches took "
         f"{drawing:.1%} of the training time."
     )
-    table = _table(_cells(results["runs"])).markdown()
+    cells = _cells(results["runs"])
+    kind = next(iter(cells)) if len(cells) == 1 else f"{len(cells)} kinds of training"
+    title = f"## The rarest word: {kind} (paper §5.1)"
+    table = _table(cells).markdown()
     picture = f"![validation error]({seen}/curves.png)"
-    kinds = list(_cells(results["runs"]))
-    title = f"## The rarest word: {kinds[0] if len(kinds) == 1 else f'{len(kinds)} kinds of training'} (paper §5.1)"
     return f"{title}\n\n{table}\n{notes}\n\n{picture}\n\nMade by `{results['command']}`.\n"
 
 

@@ -34,14 +34,15 @@ def choose(
         raise Misuse(f"there is no row {wrong[0]} in {experiment.key}; there are {', '.join(known)}")
     if dictionary is None:
         asked = {key: n for key, n in asked.items() if known[key].changes.get("pointers.dictionary") != GIVEN}
-    groups = [[row._replace(seeds=asked[row.key]) for row in group if row.key in asked] for group in experiment.groups]
-    for group in (group for group in groups if group):
+    chosen = [[row._replace(seeds=asked[row.key]) for row in group if row.key in asked] for group in experiment.groups]
+    groups = [group for group in chosen if group]
+    for group in groups:
         for row in group:
             for needed in (row.trained, group[0].key):  # its own run, and what it is compared with
                 if asked.get(needed, 0) < row.seeds:
                     more = f"=N with N at least {row.seeds}" if needed in asked else ""
                     raise Misuse(f"the row {row.key} needs the runs of {needed}: ask for --row {needed}{more} too")
-    return [group for group in groups if group]
+    return groups
 
 
 def _asked(text: str, seeds: int) -> tuple[str, int]:
