@@ -130,7 +130,7 @@ def test_the_report_has_the_papers_numbers_ours_and_the_command(made):
     )  # one seed
     assert "BLEU against replacing UNK" in text
     assert re.search(
-        r"\| NMT \+ PS \| \S+ ± \S+ \|.*\| [+-]\d+\.\d\d, p \S+ / \S+ \| [+-]\d+\.\d\d \[\S+ \S+, p \S+ \|", text
+        r"\| NMT \+ PS \| \S+ ± \S+ \|.*\| \S+ of \S+ / \S+, p \S+ / \S+ \| [+-]\d+\.\d\d \[\S+ \S+, p \S+ \|", text
     )  # two, one
     assert re.search(r"\| English → French: tiny, NMT \+ PS \| \S+ \| BLEU \| 20.19 → 23.76 \(\+3.57\) \| \S+ → ", text)
     assert text.count("the paper: NMT*") == 1  # not beside other test sets

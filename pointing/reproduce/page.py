@@ -19,8 +19,8 @@ TITLE = "Pointing the Unknown Words, made again"
 ORDER = ("translation", "learning-curves", "summarization-unk", "summarization-entities", rarest_word.KEY)
 LEGEND = """\
 The paper's figures are of its own data: Gigaword for summaries, all of Europarl v7 and newstest2011 for translation.
-Intervals and p are of one training run each, over test lines: how much another seed would change is not in them, but
-for rows that have several.
+Intervals and p are of one training run each, over test lines: how much another seed would change is not in them. Where
+a row has several seeds, each one's difference is told; differences are always between runs of the same seed.
 
 - *NMT*: the encoder–decoder with a plain softmax; *LVT*: with the large-vocabulary trick; *PS*: with the pointer
   softmax. *UNK replaced by attention*: the source word of most attention is written in its place afterwards (Jean et
@@ -60,7 +60,7 @@ def _in_short(found: Sequence[dict[str, Any]]) -> str:
         for results in found
         for line in (rarest_word if results["experiment"] == rarest_word.KEY else report).in_short(results)
     ]
-    header = ["from the softmax to …", "test set", "measure", "the paper", "here", "95 % interval, p"]
+    header = ["from the softmax to …", "test set", "measure", "the paper", "here", "95 % interval or each seed; p"]
     return f"{Table('', header, lines).markdown()}\n{LEGEND}" if lines else ""
 
 

@@ -59,9 +59,10 @@ def in_short(results: Mapping[str, Any]) -> list[list[str]]:
         for name, column in product((names[key] for key in others), experiment.compared):
             measure = experiment.shown[column]
             systems = [_told(results, test, "systems", one) for one in (names[first], name)]
-            ours = [mean(one["scores"][measure]["score"] for one in seeds) for seeds in systems]
+            pairs = zip(*systems, strict=False)  # of the seeds that both have
+            ours = [mean(one["scores"][measure]["score"] for one in seeds) for seeds in zip(*pairs, strict=True)]
             paper = "" if number else _printed(experiment, column)
-            sure = _difference(results, test, name, names[first], measure).partition(" ")[2]
+            _, sure = _difference(results, test, name, names[first], measure)
             lines.append([f"{title}, {name}", test, column, paper, _arrow(*ours), sure])
     return lines
 
@@ -102,12 +103,12 @@ def _scores(experiment: Experiment, results: Mapping[str, Any], test: str) -> Ta
     for row in results["rows"]:
         systems = _told(results, test, "systems", row["name"])
         cells = [_cell([s["scores"].get(measure) for s in systems], c) for c, measure in experiment.shown.items()]
-        ahead = [
+        differences = [
             _difference(results, test, row["name"], baseline or names[row["baseline"]], experiment.shown[column])
             for baseline in baselines
             for column in experiment.compared
         ]
-        rows.append([row["name"], *cells, *ahead])
+        rows.append([row["name"], *cells, *(" ".join(told).strip() for told in differences)])
     examples = next(iter(results["scores"][test].values()))[0]["examples"]
     spread = "; ±: standard deviation over seeds" if any(row["seeds"] > 1 for row in results["rows"]) else ""
     rows = [[*row, *[""] * (1 + len(experiment.shown) + len(against) - len(row))] for row in rows]
@@ -125,16 +126,17 @@ def _cell(scores: Sequence[Mapping[str, Any] | None], column: str) -> str:
     return mean_and_spread(found, 0 if column in COUNTS else 2) if found else NONE
 
 
-def _difference(results: Mapping[str, Any], test: str, name: str, baseline: str, measure: str) -> str:
-    """By how much a row is above another one, and how sure that is: the interval, p in each seed."""
+def _difference(results: Mapping[str, Any], test: str, name: str, baseline: str, measure: str) -> tuple[str, str]:
+    """By how much a row is above another one, and how sure that is: of one seed its interval, of several each; p."""
     told = [one for one in _told(results, test, "comparisons", name) if one["baseline"] == baseline]
     those = [one["scores"][measure] for one in told if measure in one["scores"]]
     if not those:
-        return NONE if told else ""
-    size = f"{mean(one['difference'] for one in those):+.2f}"
+        return (NONE if told else "", "")
+    sizes = [f"{one['difference']:+.2f}" for one in those]
+    p = f"p {' / '.join(p_text(one['p_randomisation']) for one in those)}"
     if len(those) == 1:
-        size += f" [{those[0]['low']:+.1f}, {those[0]['high']:+.1f}]"
-    return f"{size}, p {' / '.join(p_text(one['p_randomisation']) for one in those)}"
+        return sizes[0], f"[{those[0]['low']:+.1f}, {those[0]['high']:+.1f}], {p}"
+    return f"{mean(one['difference'] for one in those):+.2f}", f"of {' / '.join(sizes)}, {p}"
 
 
 def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
