@@ -93,6 +93,12 @@ def tokenizer(text: Text, language: str) -> Tokenizer:
     return Tokenizer(text.tokenizer, language, lowercase=text.lowercase, digits=text.digits, unicode=text.unicode)
 
 
+def read_dictionary(path: str | Path, config: Config) -> Dictionary:
+    """A dictionary's words in the form that the texts' words have."""
+    forms = (tokenizer(config.text, language).normalise for language in config.data.languages)
+    return Dictionary.load(path).normalized(*forms)
+
+
 class _TokenizingTools(NamedTuple):
     tokenizers: tuple[Tokenizer, Tokenizer]  # of source and target
     max_tokens: int

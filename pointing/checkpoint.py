@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from pointing.blocks import read_dictionary
 from pointing.config import Config, checked
 from pointing.corpus import Corpus
 from pointing.dictionary import Dictionary
@@ -39,6 +40,15 @@ class Run(NamedTuple):
     dictionary: Dictionary | None
     model: Seq2Seq
     about: dict[str, Any]  # of its weights: the update, the dev scores
+
+    def translating(self, dictionary: str | Path) -> Run:
+        """The same model; what it copies, or puts in an UNK's place, is written as this dictionary translates it."""
+        if self.config.text.subwords is not None or self.config.pointers.policy == "entities":
+            written = "entities" if self.config.text.subwords is None else "pieces of words"
+            raise Misuse(f"a dictionary is of single words, and this run copies {written}", dictionary)
+        words = read_dictionary(dictionary, self.config)
+        pointers = self.config.pointers.model_copy(update={"policy": "dictionary", "dictionary": Path(dictionary)})
+        return self._replace(config=self.config.model_copy(update={"pointers": pointers}), dictionary=words)
 
 
 def load(folder: str | Path) -> Run:

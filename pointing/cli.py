@@ -135,6 +135,7 @@ def generate(
         list[str] | None, typer.Option("--set", help="Change how it is searched: ranking=marginal, min_length=5, …")
     ] = None,
     tags: Annotated[Path | None, typer.Option(help="Entity tags of the text, for a run with entity pointers.")] = None,
+    dictionary: Annotated[Path | None, typer.Option(help="Word pairs: copied words are written as it says.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Of the CPU.")] = None,
 ) -> None:
@@ -148,7 +149,17 @@ def generate(
     if json_output + show + tokenized > 1:
         raise Misuse("--json, --show and --tokenized are three ways to print: choose one")
     kind: generating.Kind = "json" if json_output else "show" if show else "tokenized" if tokenized else "text"
-    generating.print_all(run, files or [], settings, kind, html=html, tags=tags, device=device, threads=threads)
+    generating.print_all(
+        run,
+        files or [],
+        settings,
+        kind,
+        html=html,
+        tags=tags,
+        dictionary=dictionary,
+        device=device,
+        threads=threads,
+    )
 
 
 @app.command()

@@ -26,14 +26,16 @@ Kind = Literal["text", "tokenized", "json", "show"]
 STDIN = Path("-")
 
 
-def load(folder: str | Path, device: str = "auto") -> Generator:
-    """The best model of a run, ready to generate."""
+def load(folder: str | Path, device: str = "auto", dictionary: str | Path | None = None) -> Generator:
+    """The best model of a run, ready to generate; what it copies is translated by a dictionary, if there is one."""
     with processes(device) as here:
-        return _load(folder, here.device)
+        return _load(folder, here.device, dictionary)
 
 
-def _load(folder: str | Path, device: torch.device) -> Generator:
+def _load(folder: str | Path, device: torch.device, dictionary: str | Path | None) -> Generator:
     run = checkpoint.load(folder)
+    if dictionary is not None:
+        run = run.translating(dictionary)
     return Generator(run.config, run.source, run.target, run.dictionary, run.model.to(device))
 
 
@@ -45,6 +47,7 @@ def print_all(
     *,
     html: Path | None = None,
     tags: Path | None = None,
+    dictionary: Path | None = None,
     device: str = "auto",
     threads: int | None = None,
 ) -> None:
@@ -53,7 +56,7 @@ def print_all(
         torch.set_num_threads(threads)
     _check(files, html)
     with processes(device) as here:
-        generator = _load(run, here.device)
+        generator = _load(run, here.device, dictionary)
         lines = chain.from_iterable(map(_lines, files or [STDIN]))
         tagged = None if tags is None else entities.read_tags(tags)
         typed = (not files or STDIN in files) and sys.stdin.isatty()  # somebody waits for the answer to each line

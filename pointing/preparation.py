@@ -28,6 +28,7 @@ from pointing.blocks import (
     Statistics,
     encode,
     read_block,
+    read_dictionary,
     set_up_encoding,
     set_up_tokenizing,
     tokenize,
@@ -282,8 +283,7 @@ def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:
     if config.pointers.dictionary == "induced":
         found = induce(_pairs(blocks))
         return found if len(found) else None  # in a tiny text nothing is certain
-    tokenizers = [tokenizer(config.text, language) for language in config.data.languages]
-    return Dictionary.load(config.pointers.dictionary).normalized(*(one.normalise for one in tokenizers))
+    return read_dictionary(config.pointers.dictionary, config)
 
 
 def induce_dictionary(files: Parallel, text: Text, languages: tuple[str, str]) -> Dictionary:

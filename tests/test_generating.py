@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from pointing import checkpoint
 from pointing.config import read_config
 from pointing.model import Seq2Seq
 from pointing.preparation import prepare
+from pointing.vocabulary import UNK
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,26 @@ def test_a_byte_order_mark_of_standard_input_is_no_part_of_the_first_word(run):
     with_mark, without = (generate(run, "--json", mark + b"name1\nb\n") for mark in (b"\xef\xbb\xbf", b""))
     assert with_mark.stdout == without.stdout
     assert [json.loads(line)["line"] for line in without.stdout.splitlines()] == [1, 2]
+
+
+def test_a_dictionary_translates_what_is_copied(run, tmp_path):
+    (tmp_path / "dictionary").write_text("Name1\tnom1\nelsewhere\tailleurs\n")
+    shutil.copytree(run, tmp_path / "run")
+    model = checkpoint.load(run).model
+    with torch.no_grad():
+        model.output.shortlist.bias[UNK] = 50.0
+    checkpoint.write(tmp_path / "run" / checkpoint.MODEL, dict(model.named_parameters()), {"placeholders": 0})
+    asked = "--json --set unk_replace=true --set max_length=3"
+    copied, translated = (
+        json.loads(generate(tmp_path / "run", f"{asked} {more}", b"name1 name1\n").stdout)
+        for more in ("", f"--dictionary '{tmp_path}/dictionary'")
+    )
+    assert (copied["text"], translated["text"]) == ("name1 name1 name1", "nom1 nom1 nom1")
+    assert {token["origin"] for token in translated["tokens"]} == {"translated"}
+    places = [[token["source"] for token in told["tokens"]] for told in (copied, translated)]
+    assert places[0] == places[1]
+    wrong = generate(run, f"--dictionary '{tmp_path}/none'", b"name1\n")
+    assert (wrong.returncode, b"none" in wrong.stderr, b"Traceback" in wrong.stderr) == (2, True, False)
 
 
 @pytest.mark.parametrize("kind", ["", "--json", "--show"])

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 import tiny
+import torch
 
-from pointing import evaluation
+from pointing import checkpoint, evaluation
 from pointing.errors import Misuse
-from pointing.reproduce import making, page, report, results, runs
+from pointing.reproduce import making, outputs, page, report, results, runs
 from pointing.reproduce.experiments import EXPERIMENTS, LEARNING_CURVES, SUMMARIZATION_ENTITIES, TRANSLATION
+from pointing.vocabulary import UNK
 
 ROOT = Path(__file__).parent.parent
 ROWS = ("softmax", "softmax-replaced=1", "pointer-softmax")
@@ -198,7 +200,31 @@ def test_rows_that_do_not_exist_or_miss_their_run_are_named():
         runs.choose(TRANSLATION, ["sofmax"])
     with pytest.raises(Misuse, match="needs the runs of softmax: ask for --row softmax too"):
         runs.choose(TRANSLATION, ["softmax-replaced"])
+    with pytest.raises(Misuse, match="needs the runs of papers-pointers: ask for --row papers-pointers too"):
+        runs.choose(TRANSLATION, ["softmax", "softmax-translated"])
     assert [len(group) for group in runs.choose(SUMMARIZATION_ENTITIES)] == [2, 2]
+
+
+def test_a_row_is_translated_by_the_dictionary_of_another_ones_corpus(made):
+    folder, out, _ = made
+    rows = [row for row in TRANSLATION.rows if row.key in ("softmax", "softmax-translated", "papers-pointers")]
+    jobs = runs.plan(rows, folder / "tiny.yaml", {}, out / "tiny")
+    corpus = jobs["papers-pointers", 1].corpus
+    plain = outputs.Origin.of(rows[1], 1, jobs)
+    assert (plain.job, plain.dictionary) == (jobs["softmax", 1], None)  # nothing was induced
+    corpus.mkdir()
+    files = jobs["softmax", 1].config.data.dev
+    names = set(re.findall(r"name\d+", files.source.read_text()))
+    (corpus / "dictionary.tsv").write_text("".join(f"{name}\tnom{name[4:]}\n" for name in names))
+    origin = outputs.Origin.of(rows[1], 1, jobs)
+    assert len(origin.told()) == 1 + len(plain.told())  # so what was made without it is not taken for its own
+    run = checkpoint.load(origin.job.folder)
+    with torch.no_grad():
+        run.model.output.shortlist.bias[UNK] = 50.0
+    replaced, translated = (outputs.system(one, run, files, out / "translated").outputs for one in (plain, origin))
+    for one, other in zip(replaced, translated, strict=True):
+        assert [re.sub("^name", "nom", token.text) for token in one.tokens] == [token.text for token in other.tokens]
+    assert any(token.origin == "translated" for output in translated for token in output.tokens)
 
 
 def test_rows_may_have_more_seeds_than_others():

@@ -19,6 +19,7 @@ class Row(NamedTuple):
     changes: Mapping[str, Any] = {}  # settings of the recipe, by their dotted names
     search: Mapping[str, Any] = PAPERS_SEARCH
     run: str | None = None  # the key of another row, whose run this one searches with
+    translated_by: str | None = None  # the key of another row, whose dictionary translates what this one copies
     seeds: int = 1  # so many runs are made
 
     @property
@@ -34,10 +35,10 @@ class Experiment(NamedTuple):
     recipes: tuple[str, ...]  # on which we make it
     groups: tuple[tuple[Row, ...], ...]  # in each, the first row is what the others are compared with
     shown: Mapping[str, str]  # a column's heading → the measure's name
-    compared: tuple[str, ...]  # the columns in which the others are compared with the first row, and with the rival
+    compared: tuple[str, ...]  # the columns in which the others are compared with the first row, and with the rivals
     printed: Mapping[str, Mapping[str, float]]  # what the paper has: a system → column → number
     shows: tuple[str, ...]  # rows of summaries and shown outputs; the first two are there whenever these are
-    rival: str | None = None  # a row that the others are compared with too
+    rivals: Mapping[str, str] = {}  # rows that the others are compared with too → what a heading calls them
 
     @property
     def rows(self) -> list[Row]:
@@ -72,6 +73,13 @@ RELU = Row("relu", "NMT + PS, ReLU switch", {"model.switch.activation": "relu", 
 SUBWORDS = {**SOFTMAX, "pointers.policy": "none", "text.subwords": "bpe"}
 DICTIONARY = {"pointers.policy": "dictionary", "pointers.dictionary": "induced"}
 ARGMAX = {"pointers.unreachable": "attention"}  # with DICTIONARY, what the paper's §5.3 describes
+TRANSLATED = Row(
+    "softmax-translated",
+    "NMT, UNK replaced by attention and dictionary, induced",
+    search=REPLACED,
+    run="softmax",
+    translated_by="papers-pointers",
+)
 
 COPYING = {
     "OOV recall": "out-of-shortlist recall",
@@ -89,6 +97,7 @@ TRANSLATION = Experiment(
     (
         (
             *_three_ways(_softmax("NMT")),
+            TRANSLATED,
             *_three_ways(_pointer_softmax("NMT + PS")),
             Row("dictionary-induced", "NMT + PS + dictionary, induced", DICTIONARY),
             Row("dictionary-given", "NMT + PS + dictionary, given", {**DICTIONARY, "pointers.dictionary": GIVEN}),
@@ -103,7 +112,7 @@ TRANSLATION = Experiment(
     ("BLEU",),
     {"NMT": {"BLEU": 20.19}, "NMT + PS": {"BLEU": 23.76}},
     ("softmax", "pointer-softmax", "papers-pointers"),
-    rival="softmax-replaced",
+    {"softmax-replaced": "replacing UNK", TRANSLATED.key: "replacing and translating UNK"},
 )
 
 SUMMARIZATION_UNK = Experiment(
@@ -125,7 +134,7 @@ SUMMARIZATION_UNK = Experiment(
         "NMT + LVT + PS": dict(zip(ROUGE, (35.19, 16.66, 32.51, 37.29, 17.75, 34.70), strict=True)),
     },
     ("softmax", "pointer-softmax"),
-    rival="softmax-replaced",
+    {"softmax-replaced": "replacing UNK"},
 )
 
 ENTITIES = {"pointers.policy": "entities"}

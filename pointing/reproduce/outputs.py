@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pointing import __version__
 from pointing.config import Parallel, checked
@@ -18,7 +19,28 @@ if TYPE_CHECKING:
     from pointing.evaluation import System
 
 
-def system(row: Row, seed: int, job: Job, run: Run, files: Parallel, folder: Path) -> System:
+class Origin(NamedTuple):
+    """Where what a row writes comes from."""
+
+    row: Row
+    seed: int
+    job: Job
+    dictionary: Path | None  # which translates what it copies
+
+    @classmethod
+    def of(cls, row: Row, seed: int, jobs: Mapping[tuple[str, int], Job]) -> Origin:
+        by = None if row.translated_by is None else jobs[row.translated_by, seed].corpus / "dictionary.tsv"
+        return cls(row, seed, jobs[row.trained, seed], by if by is not None and by.exists() else None)
+
+    def told(self) -> list[object]:
+        """Everything about a row that decides what it writes."""
+        from pointing.checkpoint import MODEL
+
+        by = [] if self.dictionary is None else [stamp(self.dictionary)]
+        return [self.row.key, dict(self.row.search), stamp(self.job.folder / MODEL), __version__, *by]
+
+
+def system(origin: Origin, run: Run, files: Parallel, folder: Path) -> System:
     """A row with what it writes, which is generated if `folder` does not have it."""
     from pointing.entities import read_tags
     from pointing.evaluation import System, generate
@@ -26,10 +48,12 @@ def system(row: Row, seed: int, job: Job, run: Run, files: Parallel, folder: Pat
     from pointing.output import Output
     from pointing.search import Search
 
+    row, seed, job, dictionary = origin
+    run = run if dictionary is None else run.translating(dictionary)
     one = System(row.name, run, checked(Search, row.search))
     source = list(read_lines(files.source))
     tags = list(read_tags(files.source_tags)) if tagged(job) and files.source_tags is not None else None
-    made_from = json.dumps([made_by(row, job), [stamp(path) for path in (files.source, files.source_tags) if path]])
+    made_from = json.dumps([origin.told(), [stamp(path) for path in (files.source, files.source_tags) if path]])
     path = folder / f"{row.key}-{seed}.{sha256(made_from.encode()).hexdigest()[:8]}.jsonl"
     if not path.exists():
         outputs = generate(one, source, tags)
@@ -43,13 +67,6 @@ def system(row: Row, seed: int, job: Job, run: Run, files: Parallel, folder: Pat
 def tagged(job: Job) -> bool:
     """Does a run need to be told which words are entities?"""
     return job.config.pointers.policy == "entities"
-
-
-def made_by(row: Row, job: Job) -> list[object]:
-    """Everything about a row that decides what it writes."""
-    from pointing.checkpoint import MODEL
-
-    return [row.key, dict(row.search), stamp(job.folder / MODEL), __version__]
 
 
 def stamp(path: Path) -> list[str | int]:

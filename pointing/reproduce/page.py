@@ -23,10 +23,12 @@ Intervals and p are of one training run each, over test lines: how much another 
 a row has several seeds, each one's difference is told; differences are always between runs of the same seed.
 
 - *NMT*: the encoder–decoder with a plain softmax; *LVT*: with the large-vocabulary trick; *PS*: with the pointer
-  softmax. *UNK replaced by attention*: the source word of most attention is written in its place afterwards (Jean et
-  al. 2015, Luong et al. 2015).
+  softmax. *UNK replaced by attention*: the source word of most attention is written in its place afterwards; *and
+  dictionary*: or its translation, where the dictionary has one (Jean et al. 2015, Luong et al. 2015).
 - *OOV recall*: of the reference's words outside the shortlist, those that the output has, in %; *unseen recall*: of
-  those that the training text does not have. *copies right*: of the copied words, those that the reference has, in %.
+  those that the training text does not have. *copies right*: of the copied words, known ones too, those that the
+  reference has, in %. With a dictionary, a word that is pointed at is written as its translation there, if it has one:
+  such words count as copied, and are bold where outputs are shown.
 - *of the same events*: the dev NLL of a sentence with all words outside the shortlist as one word, so that models can
   be compared; a model's own NLL asks the pointer softmax for the place that it points at too.
 - *tested after updates*: the validation of the lowest dev NLL, whose weights were tested and whose figures these are.

@@ -23,6 +23,7 @@ CURVES = {  # a panel's title → what the validations call it
     "dev BLEU, greedy": "bleu",
     "dev ROUGE-L F1, greedy": "rouge",
 }
+FEW = 10  # unknown words, of which no share is told; subwords leave hardly any
 NOTES = "notes.md"  # what people have to say about results, written by hand
 
 
@@ -96,10 +97,11 @@ def _scores(experiment: Experiment, results: Mapping[str, Any], test: str) -> Ta
         for name, numbers in printed.items()
     ]
     names = {row["key"]: row["name"] for row in results["rows"]}
-    rival = names.get(experiment.rival or "")
-    against = [f"{column} against the first" for column in experiment.compared]
-    baselines = [None] if rival is None else [None, rival]  # None: the first of a row's group
-    against += [f"{column} against replacing UNK" for _ in baselines[1:] for column in experiment.compared]
+    rivals = {names[key]: called for key, called in experiment.rivals.items() if key in names}
+    baselines = [None, *rivals]  # None: the first of a row's group
+    against = [
+        f"{column} against {called}" for called in ["the first", *rivals.values()] for column in experiment.compared
+    ]
     for row in results["rows"]:
         systems = _told(results, test, "systems", row["name"])
         cells = [_cell([s["scores"].get(measure) for s in systems], c) for c, measure in experiment.shown.items()]
@@ -252,7 +254,9 @@ def _corpora(results: Mapping[str, Any]) -> Table:
                     f"{some['pairs']:,}",
                     f"{some['pointers_per_100']:.1f}",
                     f"{some['unknown_share']:.2%}",
-                    f"{some['reached_by_same_word_or_dictionary']:.1%}",
+                    NONE
+                    if some["unknown_share"] * some["target_tokens"] < FEW
+                    else f"{some['reached_by_same_word_or_dictionary']:.1%}",
                 ]
             )
     header = [

@@ -115,44 +115,42 @@ def _corpus(folder: Path) -> dict[str, Any]:
 
 def _evaluated(asked: Asked, rows: Sequence[Row], test: str, files: Parallel, seed: int, out: Path) -> dict[str, Any]:
     """Scores of some rows' systems, the first one the baseline; kept, and made anew only when something changed."""
-    jobs = [asked.jobs[row.trained, seed] for row in rows]
-    systems = [[row.name, *outputs.made_by(row, job)] for row, job in zip(rows, jobs, strict=True)]
-    made_from = json.dumps(
-        [asked.experiment.rival, systems, [outputs.stamp(path) for path in files.model_dump().values() if path]]
-    )
+    origins = [outputs.Origin.of(row, seed, asked.jobs) for row in rows]
+    systems = [[origin.row.name, *origin.told()] for origin in origins]
+    rivals = list(asked.experiment.rivals)
+    made_from = json.dumps([rivals, systems, [outputs.stamp(path) for path in files.model_dump().values() if path]])
     path = out / "scores" / f"{sha256(made_from.encode()).hexdigest()[:16]}.json"
     if not path.exists():
-        report = _evaluate(rows, seed, jobs, files, out / "outputs" / re.sub(r"\W+", "-", test))
+        report = _evaluate(origins, files, out / "outputs" / re.sub(r"\W+", "-", test))
         told = report.json()
-        told["comparisons"] += _with_rival(asked.experiment, rows, report)
+        told["comparisons"] += _with_rivals(asked.experiment, rows, report)
         write_text(path, json.dumps(told))
         _keep_examples(asked, rows, test, seed, report, files, out)
     kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return kept
 
 
-def _with_rival(experiment: Experiment, rows: Sequence[Row], report: Report) -> list[dict[str, Any]]:
-    """The other rows compared with the experiment's rival, where that is among them."""
+def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) -> list[dict[str, Any]]:
+    """The rows compared with the experiment's rivals, where these are among them."""
     from pointing.comparison import compare
 
-    keys = [row.key for row in rows]
-    if experiment.rival not in keys:
-        return []
     wanted = {experiment.shown[column] for column in experiment.compared}
     fewer = [replace(one, measures=[m for m in one.measures if m.name in wanted]) for one in report.systems]
-    rival = fewer.pop(keys.index(experiment.rival))
-    found: list[dict[str, Any]] = compare([rival, *fewer[1:]]).json()["comparisons"]
+    found: list[dict[str, Any]] = []
+    for number, row in enumerate(rows):
+        others = [one for one in fewer[1:] if one.name != row.name]
+        if row.key in experiment.rivals and others:
+            found += compare([fewer[number], *others]).json()["comparisons"]
     return found
 
 
-def _evaluate(rows: Sequence[Row], seed: int, jobs: Sequence[Job], files: Parallel, kept: Path) -> Report:
+def _evaluate(origins: Sequence[outputs.Origin], files: Parallel, kept: Path) -> Report:
     from pointing import checkpoint
     from pointing.evaluation import evaluate
 
+    jobs = [origin.job for origin in origins]
     loaded = {job.folder: checkpoint.load(job.folder) for job in jobs}
-    systems = [
-        outputs.system(row, seed, job, loaded[job.folder], files, kept) for row, job in zip(rows, jobs, strict=True)
-    ]
+    systems = [outputs.system(origin, loaded[origin.job.folder], files, kept) for origin in origins]
     tags = (files.source_tags, files.target_tags) if any(map(outputs.tagged, jobs)) else (None, None)
     return evaluate(systems, files.source, [files.target], source_tags=tags[0], reference_tags=tags[1])
 

@@ -38,8 +38,8 @@ def choose(
     groups = [group for group in chosen if group]
     for group in groups:
         for row in group:
-            for needed in (row.trained, group[0].key):  # its own run, and what it is compared with
-                if asked.get(needed, 0) < row.seeds:
+            for needed in (row.trained, row.translated_by, group[0].key):  # the last one: what it is compared with
+                if needed is not None and asked.get(needed, 0) < row.seeds:
                     more = f"=N with N at least {row.seeds}" if needed in asked else ""
                     raise Misuse(f"the row {row.key} needs the runs of {needed}: ask for --row {needed}{more} too")
     return groups
