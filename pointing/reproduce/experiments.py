@@ -83,6 +83,7 @@ TRANSLATED = Row(
 
 COPYING = {
     "OOV recall": "out-of-shortlist recall",
+    "OOV precision": "out-of-shortlist precision",
     "unseen recall": "recall of words seen 0 times",
     "copies right": "copies right",
     "UNKs left": "UNKs left",
