@@ -161,7 +161,7 @@ SUMMARIZATION_ENTITIES = Experiment(
         "NMT + LVT, anonymised": dict(zip(ROUGE, (34.89, 16.78, 32.37), strict=False)),
         "NMT + LVT + PS, anonymised": dict(zip(ROUGE, (35.11, 16.76, 32.55), strict=False)),
     },
-    ("entities-softmax", "entities"),
+    ("entities-softmax", "entities", "named"),
 )
 
 LEARNING_CURVES = Experiment(

@@ -44,26 +44,26 @@ def section(results: Mapping[str, Any], folder: Path, seen: str) -> str:
 def in_short(results: Mapping[str, Any]) -> list[list[str]]:
     """Pointer softmaxes against the softmax, in the paper and here: a line a measure; none if that is missing."""
     experiment = EXPERIMENTS[results["experiment"]]
-    names = {row["key"]: row["name"] for row in results["rows"]}
+    rows = {row["key"]: row for row in results["rows"]}
     title = f"{experiment.title}: {results['recipe']}"
     first, *others = experiment.shows
-    others = [key for key in others if key in names]
-    if first not in names or not others:
+    others = [key for key in others if key in rows]
+    if first not in rows or not others:
         return []
     if not results["scores"]:
         tested = [_tested(_runs(results, key, 1)[0]) for key in (first, *others)]
         own, comparable = (_arrow(*(one[nll] for one in tested)) for nll in ("nll", "comparable_nll"))
         told = [["dev", "NLL", _printed(experiment, "dev NLL"), own], ["dev", "NLL of the same events", "", comparable]]
-        return [[f"{title}, {names[others[0]]}", *line, ""] for line in told]
+        return [[f"{title}, {rows[others[0]]['name']}", *line, ""] for line in told]
     lines = []
     for number, test in enumerate(results["scores"]):
-        for name, column in product((names[key] for key in others), experiment.compared):
-            measure = experiment.shown[column]
-            systems = [_told(results, test, "systems", one) for one in (names[first], name)]
+        for key, column in product(others, experiment.compared):
+            measure, name, baseline = experiment.shown[column], rows[key]["name"], rows[key]["baseline"]
+            systems = [_told(results, test, "systems", one) for one in (rows[baseline]["name"], name)]
             pairs = zip(*systems, strict=False)  # of the seeds that both have
             ours = [mean(one["scores"][measure]["score"] for one in seeds) for seeds in zip(*pairs, strict=True)]
-            paper = "" if number else _printed(experiment, column)
-            _, sure = _difference(results, test, name, names[first], measure)
+            paper = _printed(experiment, column) if not number and baseline == first else ""
+            _, sure = _difference(results, test, name, rows[baseline]["name"], measure)
             lines.append([f"{title}, {name}", test, column, paper, _arrow(*ours), sure])
     return lines
 
