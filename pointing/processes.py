@@ -65,15 +65,17 @@ def in_order(
 def _kill(pool: ProcessPoolExecutor) -> None:
     """Ends the workers now. There is no public way to do so before Python 3.14's `kill_workers`.
 
-    A worker that dies while it sends a result leaves the executor's thread waiting for the rest of it, and the program
-    waiting for that thread; closing our end of the pipe lets both go.
+    A worker that dies while it sends a result, or takes a job, leaves a thread of the executor waiting for the rest of
+    it to come, or to go, and the program waiting for that thread; closing our ends of those pipes lets them go.
     """
-    processes, results = list((pool._processes or {}).values()), pool._result_queue
+    processes = list((pool._processes or {}).values())
+    jobs, results = pool._call_queue, pool._result_queue  # type: ignore[attr-defined]
     pool.shutdown(wait=False, cancel_futures=True)
     for process in processes:
         process.terminate()
     for process in processes:
         process.join()
+    jobs._reader.close()  # from 3.11.5 on Python does so itself
     results._writer.close()  # type: ignore[attr-defined]
 
 

@@ -52,6 +52,27 @@ def test_a_consumers_error_does_not_wait_for_a_worker_that_is_sending(tmp_path):
             raise OSError("the disk is full")  # while the other worker is half-way through its result
 
 
+STUFFED = """
+import time
+from pointing.processes import in_order
+def nothing(): pass
+def sleep(load): time.sleep(60)
+def jobs():
+    yield from [bytes(10_000_000)] * 4
+    time.sleep(3)  # while workers sleep, and a job is half-way to them
+    raise KeyboardInterrupt
+if __name__ == "__main__":
+    list(in_order(sleep, jobs(), 2, nothing))
+"""
+
+
+def test_an_end_does_not_wait_for_a_job_that_nobody_takes(tmp_path):
+    (tmp_path / "stuffed.py").write_text(STUFFED)
+    process = subprocess.run([sys.executable, "stuffed.py"], cwd=tmp_path, capture_output=True, timeout=30, check=False)
+    assert b"KeyboardInterrupt" in process.stderr
+    assert b"BrokenPipe" not in process.stderr
+
+
 def die(number):
     os._exit(9)
 
