@@ -131,10 +131,11 @@ def test_the_report_has_the_papers_numbers_ours_and_the_command(made):
         r"\| NMT, UNK replaced by attention \|.*\| [+-]\d+\.\d\d \[\S+ \S+, p \S+ \|  \|", text
     )  # one seed
     assert "BLEU against replacing UNK" in text
-    assert re.search(
-        r"\| NMT \+ PS \| \S+ ± \S+ \|.*\| \S+ of \S+ / \S+, p \S+ / \S+ \| [+-]\d+\.\d\d \[\S+ \S+, p \S+ \|", text
-    )  # two, one
-    assert re.search(r"\| English → French: tiny, NMT \+ PS \| \S+ \| BLEU \| 20.19 → 23.76 \(\+3.57\) \| \S+ → ", text)
+    size = r"[+-]\d+\.\d\d"
+    two, one = rf"{size} of {size} / {size}, p \S+ / \S+", rf"{size} \[\S+ \S+, p \S+"
+    assert re.search(rf"\| NMT \+ PS \| \S+ ± \S+ \|.*\| {two} \| {one} \|", text)
+    paper = r"20.19 → 23.76 \(\+3.57\)"
+    assert re.search(rf"\| English → French: tiny, NMT \+ PS \| \S+ \| BLEU \| {paper} \| \S+ → \S+ ", text)
     assert text.count("the paper: NMT*") == 1  # not beside other test sets
     assert "`the command`" in text
     html = (made[2] / "report.html").read_text()
