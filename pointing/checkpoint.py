@@ -20,7 +20,7 @@ from torch import Tensor
 
 from pointing.blocks import read_dictionary
 from pointing.config import Config, checked
-from pointing.corpus import Corpus
+from pointing.corpus import DICTIONARY, LEXICON, Corpus
 from pointing.dictionary import Dictionary
 from pointing.errors import Misuse
 from pointing.files import whole_file, write_text
@@ -61,7 +61,7 @@ def load(folder: str | Path) -> Run:
     source, target = (
         Vocabulary.load(folder / f"{side}.vocabulary", placeholders, subwords) for side in ("source", "target")
     )
-    dictionary = folder / "dictionary.tsv"
+    dictionary = folder / DICTIONARY
     model = Seq2Seq(config.model, len(source), len(target))
     put(tensors, dict(model.named_parameters()), folder / MODEL)
     if odd := [name for name, weight in model.named_parameters() if not weight.isfinite().all()]:
@@ -89,7 +89,7 @@ def start(folder: Path, config: Config, corpus: Corpus) -> None:
     for old in (MODEL, STATE, METRICS):
         (folder / old).unlink(missing_ok=True)
     shutil.rmtree(folder / "tensorboard", ignore_errors=True)
-    for name in ("source.vocabulary", "target.vocabulary", "source.merges", "target.merges", "dictionary.tsv"):
+    for name in LEXICON:
         (folder / name).unlink(missing_ok=True)
         if (corpus.folder / name).exists():
             with whole_file(folder / name) as part:

@@ -248,6 +248,7 @@ def dictionary(
     languages: Annotated[tuple[str, str], typer.Option(help="Of source and target.")] = ("en", "fr"),
     lowercase: Annotated[bool, typer.Option(help="Lower-case the words.")] = True,
     tokenizer: Annotated[str, typer.Option(help="regex, moses or whitespace.")] = "regex",
+    json_output: Annotated[bool, typer.Option("--json", help="Print the file and its size as JSON.")] = False,
 ) -> None:
     """Induce a word dictionary from parallel text."""
     from pointing import preparation
@@ -256,7 +257,7 @@ def dictionary(
     text = checked(Text, {"tokenizer": tokenizer, "lowercase": lowercase})
     made = preparation.induce_dictionary(Parallel(source=source, target=target), text, languages)
     made.save(out)
-    print(f"{out}: {len(made):,} word pairs")
+    print(json.dumps({"file": str(out), "pairs": len(made)}) if json_output else f"{out}: {len(made):,} word pairs")
 
 
 @data.command()

@@ -36,6 +36,8 @@ SCHEMA = pa.schema(
         "line": pa.int32(),  # of the files that they came from, counted from 1
     }
 )
+DICTIONARY = "dictionary.tsv"  # of word pairs, if there is one
+LEXICON = ("source.vocabulary", "target.vocabulary", "source.merges", "target.merges", DICTIONARY)  # runs keep copies
 ROW_GROUP = 1 << 15  # examples that lie together on disk
 POOL = 100  # batches whose examples are sorted by length together
 
@@ -162,7 +164,7 @@ class Corpus:
 
     @cached_property
     def dictionary(self) -> Dictionary | None:
-        path = self.folder / "dictionary.tsv"
+        path = self.folder / DICTIONARY
         return Dictionary.load(path) if path.exists() else None
 
     @cached_property

@@ -35,7 +35,7 @@ from pointing.blocks import (
     tokenizer,
 )
 from pointing.config import CORPUS, Config, Parallel, Text, Training
-from pointing.corpus import ROW_GROUP, SCHEMA, Corpus, padding_share, plan
+from pointing.corpus import DICTIONARY, ROW_GROUP, SCHEMA, Corpus, padding_share, plan
 from pointing.dictionary import Dictionary, induce
 from pointing.errors import Misuse
 from pointing.files import count_lines, read_blocks, read_text, whole_folder, write_text
@@ -77,7 +77,7 @@ def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, 
     target.save(part / "target.vocabulary")
     dictionary = _dictionary(config, blocks["train"])
     if dictionary is not None:
-        dictionary.save(part / "dictionary.tsv")
+        dictionary.save(part / DICTIONARY)
     for name, paths in blocks.items():
         encoded = in_order(encode, paths, workers, set_up_encoding, config, source, target, dictionary)
         total = statistics[name].pairs

@@ -57,9 +57,11 @@ def test_a_dictionary_is_induced_from_two_files(tmp_path):
     french = ["le chat dort", "le chien dort", "le chat mange", "un chien mange", "Zorblatt mange", "l'oiseau chante"]
     (tmp_path / "x.en").write_text("\n".join(english * 5) + "\n")
     (tmp_path / "x.fr").write_text("\n".join(french * 5) + "\n")
-    result = pointing("dictionary", "x.en", "x.fr", "--out", "x.tsv", folder=tmp_path)
+    result = pointing("dictionary", "x.en", "x.fr", "--out", "x.tsv", "--json", folder=tmp_path)
     assert result.returncode == 0, result.stderr
-    pairs = {tuple(line.split("\t")[:2]) for line in (tmp_path / "x.tsv").read_text().splitlines()}
+    lines = (tmp_path / "x.tsv").read_text().splitlines()
+    assert json.loads(result.stdout) == {"file": "x.tsv", "pairs": len(lines)}
+    pairs = {tuple(line.split("\t")[:2]) for line in lines}
     assert {("cat", "chat"), ("dog", "chien"), ("zorblatt", "zorblatt"), ("sleeps", "dort")} <= pairs
     (tmp_path / "x.fr").write_text("le chat\n")
     assert pointing("dictionary", "x.en", "x.fr", "--out", "y.tsv", folder=tmp_path).returncode == 2

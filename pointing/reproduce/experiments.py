@@ -105,6 +105,7 @@ TRANSLATION = Experiment(
             Row("attention", "NMT + PS, unreachable: argmax l", ARGMAX),
             Row("papers-pointers", "NMT + PS + dictionary + argmax l, as in the paper", {**DICTIONARY, **ARGMAX}),
             RELU,
+            Row("fed-source", "NMT + PS, copies fed back as they were read", {"model.feed": "source"}),
             _marginal("NMT + PS"),
             Row("bpe", "NMT on BPE subwords", SUBWORDS),
         ),

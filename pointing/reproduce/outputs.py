@@ -29,7 +29,9 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, row: Row, seed: int, jobs: Mapping[tuple[str, int], Job]) -> Origin:
-        by = None if row.translated_by is None else jobs[row.translated_by, seed].corpus / "dictionary.tsv"
+        from pointing.corpus import DICTIONARY
+
+        by = None if row.translated_by is None else jobs[row.translated_by, seed].corpus / DICTIONARY
         return cls(row, seed, jobs[row.trained, seed], by if by is not None and by.exists() else None)
 
     def told(self) -> list[object]:

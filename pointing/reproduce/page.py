@@ -27,9 +27,9 @@ a row has several seeds, each one's difference is told; differences are always b
   dictionary*: or its translation, where the dictionary has one (Jean et al. 2015, Luong et al. 2015).
 - *OOV recall*: of the reference's words outside the shortlist, those that the output has, in %; *OOV precision*: of the
   output's, those that the reference has; *unseen recall*: of the reference's words that the training text does not
-  have. *copies right*: of the copied words, known ones too, those that the
-  reference has, in %. With a dictionary, a word that is pointed at is written as its translation there, if it has one:
-  such words count as copied, and are bold where outputs are shown.
+  have. *copies right*: of the copied words, known ones too, those that the reference has, in %. With a dictionary, a
+  word that is pointed at is written as its translation there, if it has one: such words count as copied, and are bold
+  where outputs are shown.
 - *of the same events*: the dev NLL of a sentence with all words outside the shortlist as one word, so that models can
   be compared; a model's own NLL asks the pointer softmax for the place that it points at too.
 - *tested after updates*: the validation of the lowest dev NLL, whose weights were tested and whose figures these are.
