@@ -176,7 +176,7 @@ def evaluate(
     vocabulary: Annotated[Path | None, typer.Option(help="The shortlist, for copy measures of files.")] = None,
     training: Annotated[Path | None, typer.Option(help="Training text of the target, for words by frequency.")] = None,
     source_tags: Annotated[Path | None, typer.Option(help="Tags of the source, for runs with entities.")] = None,
-    reference_tags: Annotated[Path | None, typer.Option(help="Tags of the reference, for the switch of those.")] = None,
+    reference_tags: Annotated[Path | None, typer.Option(help="Tags of the reference, which cut its words.")] = None,
     unk: Annotated[str, typer.Option(help="How an unknown word is written.")] = "<unk>",
     json_output: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:

@@ -150,7 +150,7 @@ def evaluate(
         vocabulary,
         next((run.target for _, run in runs if run.target.merges is None), None),
         counted,
-        None if counted is None else frequencies(counted, read[1]),
+        None if counted is None else frequencies(counted, read[1], _training_tags(counted, first)),
         unk,
     )
     about = {
@@ -178,7 +178,8 @@ def _score(system: System, test: _Test, notes: list[str]) -> Scored:
     warned = [one for one in outputs if not isinstance(one, str) and one.warning]
     if warned:
         notes.append(f"{system.name}: source line {warned[0].line}: {warned[0].warning} ({len(warned):,} such lines)")
-    measures, bins = text_measures(outputs, test.references, test.written), None
+    tags = test.reference_tags if run is not None and run.config.pointers.policy == "entities" else None
+    measures, bins = text_measures(outputs, test.references, test.written, tags), None
     shortlist = _shortlist(system, test, notes)
     if test.source is not None and shortlist is not None:
         source = [line if isinstance(line, str) else line.decode("utf-8", "replace") for line in test.source]
@@ -189,6 +190,7 @@ def _score(system: System, test: _Test, notes: list[str]) -> Scored:
             test.references,
             test.read,
             shortlist,
+            tags=tags,
             frequency=test.frequency,
             seen_in="" if test.training is None else test.training.name,
             translations=None if dictionary is None else dictionary.translations,
@@ -253,6 +255,13 @@ def _training(given: Path | None, first: Run | None, notes: list[str]) -> Path |
     where = "" if known is None else f": {known} is not there"
     notes.append(f"no bands of frequency{where}; give the target side's training text (--training)")
     return None
+
+
+def _training_tags(training: Path, first: Run | None) -> Path | None:
+    """What cut the training text into words, if the first run was trained on it and with entities."""
+    known = None if first is None or first.config.pointers.policy != "entities" else first.config.data.train
+    tags = None if known is None or known.target != training else known.target_tags
+    return tags if tags is not None and tags.exists() else None
 
 
 def _read(lines: Lines) -> list[str]:

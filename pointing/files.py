@@ -12,6 +12,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -52,6 +53,18 @@ def count_lines(path: str | Path) -> int:
             count += piece.count(b"\n")
             last = piece[-1:]
     return count + (last != b"\n")
+
+
+def digest(path: str | Path) -> str:
+    """Of what is in a file, byte by byte: a copy of it elsewhere has the same."""
+    found = sha256()
+    try:
+        with Path(path).open("rb") as file:
+            while piece := file.read(PIECE):
+                found.update(piece)
+    except OSError as error:
+        raise Misuse(f"cannot be read: {error.strerror}", path) from None
+    return found.hexdigest()
 
 
 @contextmanager

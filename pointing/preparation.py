@@ -38,7 +38,7 @@ from pointing.config import CORPUS, Config, Parallel, Text, Training
 from pointing.corpus import DICTIONARY, ROW_GROUP, SCHEMA, Corpus, padding_share, plan
 from pointing.dictionary import Dictionary, induce
 from pointing.errors import Misuse
-from pointing.files import count_lines, read_blocks, read_text, whole_folder, write_text
+from pointing.files import count_lines, digest, read_blocks, read_text, whole_folder, write_text
 from pointing.processes import in_order
 from pointing.progress import progress
 from pointing.subwords import require_tokenizers
@@ -247,22 +247,14 @@ def _check_files(files: Parallel, tags: bool = False) -> int:
 
 
 def _fingerprint(config: Config) -> str:
-    """Of everything that decides what the corpus will hold: settings, files and their times, our own version."""
-    splits = config.data.splits().values()
-    paths = [path for files in splits for path in files.model_dump().values() if path is not None]
-    extra = (config.pointers.dictionary, config.embeddings.source, config.embeddings.target)
-    paths += [path for path in extra if isinstance(path, Path)]
-    if config.pointers.tagger is not None and Path(config.pointers.tagger).is_dir():
-        paths += sorted(path for path in Path(config.pointers.tagger).rglob("*") if path.is_file())
-    try:
-        files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
-    except OSError as error:
-        raise Misuse(f"cannot be read: {error.strerror}", error.filename) from None
-    decides = config.model_dump(mode="json", include=CORPUS)
-    for section, key, default in (("pointers", "anonymize", True), ("text", "subwords", None)):
-        if decides[section][key] == default:  # younger than some corpora, which are still what these settings make
-            del decides[section][key]
-    text = json.dumps([decides, files, __version__])
+    """Of everything that decides what the corpus will hold: settings, what is in the files, our own version.
+
+    Files may move, and settings that are at their default do not count, so that a new one makes no corpus old.
+    """
+    decides = config.model_dump(include=CORPUS, exclude_defaults=True)
+    tagger = Path(config.pointers.tagger or "")
+    pipeline = sorted(path for path in tagger.rglob("*") if path.is_file()) if config.pointers.tagger else []
+    text = json.dumps([decides, pipeline, __version__], default=digest)  # which is asked for what JSON has not: paths
     return sha256(text.encode()).hexdigest()
 
 

@@ -43,12 +43,15 @@ class State:
         )
 
 
-def ended(folder: Path, config: Config) -> State | None:
-    """How a run with these settings ended, if it is there and has come to its end."""
-    if not (folder / checkpoint.STATE).exists():
+def ended(folder: Path, config: Config, made_from: str) -> State | None:
+    """How a run with these settings, from this corpus, ended, if it is there and has come to its end."""
+    path = folder / checkpoint.STATE
+    if not path.exists():
         return None
     _same_settings(checkpoint.settings(folder), config, folder)
-    state = State(**checkpoint.about(folder / checkpoint.STATE)["state"])
+    about = checkpoint.about(path)
+    _same_corpus(about, made_from, path)
+    state = State(**about["state"])
     return state if state.enough(config.training) else None
 
 
@@ -70,8 +73,7 @@ def take_up(folder: Path, config: Config, places: dict[str, Tensor], made_from: 
     if not path.exists():
         return State()
     tensors, about = checkpoint.read(path)
-    if about.get("made_from") != made_from:
-        raise Misuse("this run was made from another prepared corpus: start a new one, without --resume", path)
+    _same_corpus(about, made_from, path)
     random = {name: tensors.pop(name) for name in list(tensors) if name.startswith("random.")}
     if len(random) != processes.world:
         raise Misuse(f"this run has {len(random)} processes, not {processes.world}: resume it with as many", path)
@@ -88,6 +90,14 @@ def _same_settings(old: Config, new: Config, folder: Path) -> None:
     if changed:
         what = ", ".join(f"{key} was {before.get(key)!r}, is {now[key]!r}" for key in changed[:3])
         raise Misuse(f"--resume goes on with the same settings, but {what}; start a new run for others", folder)
+
+
+def _same_corpus(about: dict[str, Any], made_from: str, path: Path) -> None:
+    """And from the same text."""
+    if about.get("made_from") != made_from:
+        raise Misuse(
+            "this run was made from another prepared corpus: start a new one, elsewhere or with this one removed", path
+        )
 
 
 def _keys(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

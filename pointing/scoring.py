@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain, islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from pointing.blocks import Block, encode, set_up_encoding, set_up_tokenizing, t
 from pointing.checkpoint import Run
 from pointing.copying import Bin, Example, closest, copy_scores, switch_scores
 from pointing.corpus import SCHEMA, Batch, Split, plan
-from pointing.entities import Tagged
+from pointing.entities import Tagged, locate, read_tags
 from pointing.files import count_lines, read_blocks
 from pointing.loss import pointers
 from pointing.metrics import DUC_BYTES, bleu, chrf, exact_match, rouge, tokenised_bleu
@@ -60,17 +61,30 @@ def line(output: Output | str, tokenizer: Tokenizer) -> str:
     return " ".join(map(tokenizer.normalise, text.split()))
 
 
+def cut(texts: Iterable[str], tokenizer: Tokenizer, tags: Iterable[Tagged] | None = None) -> Iterator[list[str]]:
+    """The words of lines: as their tags cut them, which is what models with entities learn to write; else our own."""
+    for text, tagged in zip(texts, chain(tags or (), repeat(None)), strict=False):  # as many tags as there are
+        if tagged is not None and locate(text, tagged.words) is not None:
+            yield [tokenizer.normalise(word) for word in tagged.words]
+        else:
+            yield tokenizer.words(text)
+
+
 def text_measures(
-    outputs: Sequence[Output | str], references: Sequence[Sequence[str]], tokenizer: Tokenizer
+    outputs: Sequence[Output | str],
+    references: Sequence[Sequence[str]],
+    tokenizer: Tokenizer,
+    tags: Sequence[Tagged] | None = None,
 ) -> list[Measure]:
-    """BLEU, chrF, ROUGE and exact match.
+    """BLEU, chrF, ROUGE and exact match; `tags` are the references'.
 
     Tokenised BLEU and exact match see tokens, so that no detokenizer is to blame; the others lines as people read them.
     """
-    said, meant = [" ".join(words(output, tokenizer)) for output in outputs], _tokenised(references, tokenizer)
+    said = [" ".join(words(output, tokenizer)) for output in outputs]
+    meant = [[" ".join(some) for some in cut(reference, tokenizer, tags)] for reference in references]
     lines, wanted = [line(o, tokenizer) for o in outputs], [[line(o, tokenizer) for o in one] for one in references]
     by_tokens = [tokenised_bleu(said, meant), exact_match(said, meant)]
-    by_tokens = [_signed(measure, _tokens(tokenizer)) for measure in by_tokens]
+    by_tokens = [_signed(measure, _tokens(tokenizer, tags)) for measure in by_tokens]
     full = [measure for measure in rouge(lines, wanted) if not measure.name.endswith("precision")]
     short = rouge(lines, wanted, max_bytes=DUC_BYTES)
     found = [by_tokens[0], bleu(lines, wanted), chrf(lines, wanted), *full, *short, by_tokens[1]]
@@ -84,6 +98,7 @@ def copy_measures(
     tokenizers: tuple[Tokenizer, Tokenizer],
     shortlist: Container[str],
     *,
+    tags: Sequence[Tagged] | None = None,
     frequency: Mapping[str, int] | None = None,
     seen_in: str = "",
     translations: Callable[[str], Iterable[str]] | None = None,
@@ -92,10 +107,10 @@ def copy_measures(
     """What copying did, and the words of each band of training frequency, counted in the file `seen_in`.
 
     Of several references the one that shares the most words with the output counts. `tokenizers` are those of source
-    and target.
+    and target, `tags` the references'.
     """
     reader, tokenizer = tokenizers
-    wanted = [[tokenizer.words(text) for text in reference] for reference in references]
+    wanted = [cut(reference, tokenizer, tags) for reference in references]
     examples = []
     for output, source, *those in zip(outputs, sources, *wanted, strict=True):
         said = words(output, tokenizer)
@@ -106,18 +121,20 @@ def copy_measures(
             examples.append(Example(read, closest(said, those), said, [token.origin for token in output.tokens]))
     scores = copy_scores(examples, shortlist, frequency=frequency, translations=translations, unk=unk)
     several = "" if len(references) == 1 else f"|closest-of:{len(references)}"
-    beside = several + _tokens(tokenizer) + _form(tokenizer)
+    beside = several + _tokens(tokenizer, tags) + _form(tokenizer)
     bands = {id(band.recall) for band in scores.bands}
     return [_signed(m, (f"|seen-in:{seen_in}" if id(m) in bands else "") + beside) for m in scores.measures()]
 
 
-def frequencies(path: Path, tokenizer: Tokenizer) -> Counter[str]:
+def frequencies(path: Path, tokenizer: Tokenizer, tags: Path | None = None) -> Counter[str]:
     """How often each word stands in the training text, in pairs left out of training too."""
     counts: Counter[str] = Counter()
+    tagged = None if tags is None else read_tags(tags)
     with progress(f"counting words of {path.name}", count_lines(path), "lines") as bar:
         for block in read_blocks(path, BLOCK):
-            for one in block:
-                counts.update(tokenizer.words(one.decode("utf-8", "replace")))
+            texts = [one.decode("utf-8", "replace") for one in block]
+            for some in cut(texts, tokenizer, None if tagged is None else islice(tagged, len(block))):
+                counts.update(some)
             bar.advance(len(block))
     return counts
 
@@ -200,12 +217,9 @@ def _filled(measure: Measure, examples: int) -> Measure:
     return replace(measure, numbers=np.pad(measure.numbers, ((0, examples - len(measure.numbers)), (0, 0))))
 
 
-def _tokenised(references: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[list[str]]:
-    return [[" ".join(tokenizer.words(text)) for text in reference] for reference in references]
-
-
-def _tokens(tokenizer: Tokenizer) -> str:
-    return f"|tokens:{tokenizer.kind}" + (f"-{tokenizer.language}" if tokenizer.kind == "moses" else "")
+def _tokens(tokenizer: Tokenizer, tags: Sequence[Tagged] | None) -> str:
+    kind = f"{tokenizer.kind}-{tokenizer.language}" if tokenizer.kind == "moses" else tokenizer.kind
+    return f"|tokens:{kind if tags is None else 'tags'}"
 
 
 def _form(tokenizer: Tokenizer) -> str:

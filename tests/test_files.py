@@ -1,11 +1,12 @@
 import gzip
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
 from pointing.errors import Failure, Misuse
-from pointing.files import read_lines, read_text, whole_file, whole_folder, write_text
+from pointing.files import digest, read_lines, read_text, whole_file, whole_folder, write_text
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,13 @@ def test_a_closed_pipe_is_not_blamed_on_the_file(tmp_path):
     with pytest.raises(BrokenPipeError), whole_file(tmp_path / "page.html"):
         raise BrokenPipeError(32, "Broken pipe")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_digest_is_of_what_is_in_a_file(tmp_path):
+    for name, text in (("a", b"x" * 3_000_000), ("b", b"x" * 3_000_000), ("c", b"x" * 2_999_999 + b"y")):
+        (tmp_path / name).write_bytes(text)
+    a, b, c = (digest(tmp_path / name) for name in "abc")
+    assert a == b != c
+    assert a == hashlib.sha256(b"x" * 3_000_000).hexdigest()
+    with pytest.raises(Misuse, match="cannot be read: No such file"):
+        digest(tmp_path / "d")

@@ -190,6 +190,8 @@ def test_run_again_with_nothing_changed_it_does_nothing(tmp_path):
     again = command(tmp_path, settings)
     assert "was prepared already" in again.stdout
     assert (tmp_path / "corpus" / "train.arrow").stat().st_mtime_ns == before
+    (tmp_path / "train.en").touch()  # the same words at another time
+    assert "was prepared already" in command(tmp_path, settings).stdout
     changed = command(tmp_path, settings, "--set", "vocabulary.target=5", "--json")
     assert json.loads(changed.stdout)["train"]["unknown"] > 9
     assert sorted(path.name for path in tmp_path.iterdir()) == [

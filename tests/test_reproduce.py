@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,7 +77,7 @@ def test_the_same_text_scores_the_same_under_two_names(made):
         assert [system["scores"] for system in one] == [system["scores"] for system in other]
 
 
-def test_made_again_nothing_is_trained_or_scored(made, monkeypatch):
+def test_made_again_nothing_is_trained_or_generated(made, monkeypatch):
     folder, out, where = made
     before = results.read(where)
 
@@ -84,10 +85,12 @@ def test_made_again_nothing_is_trained_or_scored(made, monkeypatch):
         raise AssertionError("this was there already")
 
     monkeypatch.setattr("pointing.training.train", never)
-    monkeypatch.setattr(results, "_evaluate", never)
+    monkeypatch.setattr(evaluation, "generate", never)
+    (where / "examples.json").unlink()
     also = {"again": runs.read_config(folder / "tiny.yaml").data.dev}
     again = making.make(TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also)
     assert results.read(again) == before
+    assert (where / "examples.json").exists()
 
 
 def test_a_row_that_is_added_is_the_only_one_to_search(made, monkeypatch):
@@ -102,11 +105,10 @@ def test_a_row_that_is_added_is_the_only_one_to_search(made, monkeypatch):
 
     monkeypatch.setattr(evaluation, "generate", telling)
     making.make(TRANSLATION, folder / "tiny.yaml", out, "more", rows=[*ROWS, "pointer-softmax-replaced=1"], also=also)
-    assert searched == ["NMT + PS, UNK replaced by attention"]  # once: both test sets are the same files
+    assert searched == ["NMT + PS, UNK replaced by attention"] * 2  # on both test sets
     for test, seeds in results.read(where)["scores"].items():
         ours, theirs = (report["1"][0]["systems"][:3] for report in (seeds, before["scores"][test]))
-        for one, other in zip(ours, theirs, strict=True):
-            assert {**one, "seconds": 0} == {**other, "seconds": 0}
+        assert ours == theirs
     making.make(TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also)
     assert results.read(where) == before
 
@@ -268,6 +270,58 @@ def test_bad_input_is_told_in_one_line(tmp_path):
         code, error = tiny.said("reproduce", *asked)
         assert (code, error.count("\n")) == (2, 1), error
         assert message in error
+
+
+def test_what_an_experiment_cannot_use_is_refused_before_anything_is_trained(made, tmp_path):
+    folder = made[0]
+    dev = runs.read_config(folder / "tiny.yaml").data.dev
+    asked = {"recipe": folder / "tiny.yaml", "out": tmp_path / "out", "command": ""}
+    with pytest.raises(Misuse, match="the row dictionary-given needs word pairs: give --dictionary too"):
+        making.make(TRANSLATION, **asked, rows=["softmax", "dictionary-given"])
+    with pytest.raises(Misuse, match="no row of learning-curves takes word pairs: leave out --dictionary"):
+        making.make(LEARNING_CURVES, **asked, dictionary=dev.source)
+    with pytest.raises(Misuse, match="learning-curves tests nothing: leave out --also"):
+        making.make(LEARNING_CURVES, **asked, also={"dev": dev})
+    with pytest.raises(Misuse, match="summarization-entities needs a tag for every token"):
+        tags = {f"data.{part}.{side}_tags": "x" for part in ("train", "dev", "test") for side in ("source", "target")}
+        making.make(SUMMARIZATION_ENTITIES, **asked, changes=tags, also={"dev": dev})
+    assert not (tmp_path / "out").exists()
+
+
+def test_runs_of_other_text_are_not_taken_for_these(made, tmp_path):
+    folder = tmp_path / "changed"
+    shutil.copytree(made[0], folder)
+    recipe(folder)
+    asked = {"recipe": folder / "tiny.yaml", "out": folder / "out", "command": "", "rows": ROWS, "workers": 1}
+    for run in (folder / "out/tiny").glob("*/config.yaml"):  # only what the text says is to be another
+        run.write_text(run.read_text().replace(str(made[0]), str(folder)))
+    with (folder / "train.source").open("a") as source, (folder / "train.target").open("a") as target:
+        source.write("one more line\n")
+        target.write("une ligne de plus\n")
+    with pytest.raises(
+        Misuse, match=r"softmax-1/training\.safetensors: this run was made from another prepared corpus"
+    ):
+        making.make(TRANSLATION, **asked)
+
+
+def test_subwords_have_no_nll_that_compares(tmp_path):
+    path = recipe(tmp_path, {"text": {"subwords": "bpe"}, "vocabulary": {"source": 60, "target": 60}})
+    asked = {"recipe": path, "out": tmp_path / "out", "command": "pieces", "rows": ("softmax", "relu"), "workers": 1}
+    text = (making.make(LEARNING_CURVES, **asked) / "report.md").read_text()
+    assert re.search(r"\| NMT \| \S+ \| – \| \S+ \| \S+ \| – \|", text)
+    assert "NLL of the same events |" not in text
+
+
+def test_pages_find_their_pictures_and_only_our_results(made, tmp_path):
+    folder = tmp_path / "mes résultats, <all>"
+    shutil.copytree(made[2], folder / "one")
+    (folder / "other").mkdir()
+    (folder / "other/results.json").write_text(json.dumps({"systems": []}))
+    (folder / "list").mkdir()
+    (folder / "list/results.json").write_text("[1]")
+    assert page.find(folder) == [folder / "one"]
+    _, html = page.write(page.find(folder), tmp_path / "page")
+    assert html.read_text().count('src="data:image/png;base64,') == 1
 
 
 def test_what_is_missing_for_an_experiment_is_named(tmp_path, monkeypatch):

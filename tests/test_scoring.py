@@ -1,6 +1,7 @@
 """Every measure of one system: in which form words are compared, and the switch as validation measures it."""
 
 import gzip
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from sacrebleu import corpus_bleu
 
 from pointing import checkpoint
 from pointing.distributed import Processes
+from pointing.entities import read_tags
 from pointing.lines import Line
 from pointing.output import Output, Token
 from pointing.preparation import prepare
-from pointing.scoring import copy_measures, form, frequencies, line, switch_measures, text_measures, words
+from pointing.scoring import copy_measures, cut, form, frequencies, line, switch_measures, text_measures, words
 from pointing.text import Tokenizer
 from pointing.validation import validate
 
@@ -117,6 +119,22 @@ def test_words_are_counted_as_the_model_reads_them(tmp_path):
         file.write(text)
     expected = {"zoe": 2, "paid": 1, "##": 3, "l'": 1, "a": 1, "vu": 1, "�": 1}
     assert frequencies(tmp_path / "t", FOLDED) == frequencies(tmp_path / "t.gz", FOLDED) == expected
+
+
+def test_words_are_cut_as_their_tags_are_where_these_are_theirs(tmp_path):
+    texts = ["I won't stop", "other words", "no tags"]
+    (tmp_path / "t").write_text("\n".join(texts) + "\n")
+    (tmp_path / "tags").write_text("I￨O wo￨O n't￨O stop￨B\nanother￨O line￨O\n")
+    expected = [["i", "wo", "n't", "stop"], ["other", "words"], ["no", "tags"]]
+    plain = Tokenizer("whitespace", lowercase=True)
+    assert list(cut(texts, plain, read_tags(tmp_path / "tags"))) == expected
+    assert list(cut(texts, plain)) == [text.lower().split() for text in texts]
+    counted = frequencies(tmp_path / "t", plain, tmp_path / "tags")
+    assert counted == Counter(word for words in expected for word in words)
+    tags = list(read_tags(tmp_path / "tags"))
+    exact = text_measures(["i wo n't stop", "other words", "no tags"], [texts], plain, tags)[-1]
+    assert (exact.name, exact.score) == ("exact match", 100)
+    assert "|tokens:tags|" in exact.signature
 
 
 # the switch

@@ -107,12 +107,15 @@ def everything(
     dictionary: Dictionary = None,
     workers: Workers = None,
 ) -> None:
-    """Everything in §5 whose data are on this machine, in one report. Hours; cut off, it goes on where it was."""
+    """Everything in §5 whose data are on this machine, in one report; §5.1 in its quick size.
+
+    Hours; cut off, it goes on where it was.
+    """
     from pointing.reproduce import making, page
     from pointing.reproduce import rarest_word as rarest
 
     rarest_out = out / "rarest-word"
-    rarest.reproduce(rarest.quick(), rarest_out, _said(), workers)
+    rarest.reproduce(rarest.quick(seeds), rarest_out, _said(), workers)
     folders, missing = making.everything(recipes, out, _said(), seeds, dictionary, workers)
     written = page.write([rarest_out, *folders], report or out)
     print("\n".join([*missing, f"written: {written[1]}, {written[0]}"]))
@@ -148,6 +151,9 @@ def rarest_word(
     updates: Annotated[int | None, typer.Option(help="Updates of each run (2000).")] = None,
     hidden: Annotated[int | None, typer.Option(help="Units of every hidden layer (1000).")] = None,
     training: Annotated[int | None, typer.Option(help="Fixed training sequences (drawn afresh).")] = None,
+    min_count: Annotated[
+        int | None, typer.Option(help="Words that a fixed training set has less often are read as unknown (5).")
+    ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each model (3).")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
@@ -159,12 +165,12 @@ def rarest_word(
     from pointing.reproduce import page
     from pointing.reproduce import rarest_word as experiment
 
-    changes = {"p": p, "updates": updates, "hidden": hidden, "training": training}
+    changes = {"p": p, "updates": updates, "hidden": hidden, "training": training, "min_count": min_count}
     changes = {name: value for name, value in changes.items() if value is not None}
     if quick and sweep:
         raise Misuse("--quick and --sweep exclude each other")
     if ((quick or sweep) and changes) or (quick and seeds):
-        others = " and ".join(f"--{name}" for name in changes) or "--seeds"
+        others = " and ".join(f"--{name.replace('_', '-')}" for name in changes) or "--seeds"
         raise Misuse(f"{'--quick' if quick else '--sweep'} has settings of its own: leave out {others}")
     runs = experiment.quick() if quick else experiment.sweep(seeds or 3) if sweep else None
     runs = experiment.paper_size(changes, seeds or 3) if runs is None else runs

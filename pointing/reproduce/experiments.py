@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 PAPERS_SEARCH = {"beam": 5, "allow_unk": True}  # the paper's systems may write UNK
 NEVER_UNK = {"beam": 5, "allow_unk": False}
 REPLACED = {"beam": 5, "allow_unk": True, "unk_replace": True}
+SUMMED = {**PAPERS_SEARCH, "ranking": "marginal"}
 GIVEN = "given"  # stands for the dictionary file that --dictionary names
 
 
@@ -27,6 +28,11 @@ class Row(NamedTuple):
         """The key of the run that it searches with."""
         return self.run or self.key
 
+    @property
+    def given_words(self) -> bool:
+        """Is its dictionary the file that --dictionary names?"""
+        return self.changes.get("pointers.dictionary") == GIVEN
+
 
 class Experiment(NamedTuple):
     key: str
@@ -43,6 +49,10 @@ class Experiment(NamedTuple):
     @property
     def rows(self) -> list[Row]:
         return [row for group in self.groups for row in group]
+
+    @property
+    def takes_words(self) -> bool:
+        return any(row.given_words for row in self.rows)
 
 
 def _three_ways(row: Row) -> list[Row]:
@@ -62,10 +72,17 @@ def _pointer_softmax(name: str) -> Row:
     return Row("pointer-softmax", name)
 
 
-def _marginal(name: str) -> Row:
-    """z_t summed out, as in pointer-generator networks (See et al. 2017)."""
-    search = {**PAPERS_SEARCH, "ranking": "marginal"}
-    return Row("marginal", f"{name}, switch unsupervised", {"training.loss": "marginal"}, search)
+def _summed_out(name: str) -> list[Row]:
+    """A word's probability summed over z_t: at test alone, and in training too (See et al. 2017)."""
+    return [
+        Row("pointer-softmax-summed", f"{name}, copies and word summed", {}, SUMMED, run="pointer-softmax"),
+        Row(
+            "marginal",
+            f"{name}, switch unsupervised, copies and word summed",
+            {"training.loss": "marginal"},
+            SUMMED,
+        ),
+    ]
 
 
 SOFTMAX = {"model.output": "softmax"}
@@ -106,7 +123,7 @@ TRANSLATION = Experiment(
             Row("papers-pointers", "NMT + PS + dictionary + argmax l, as in the paper", {**DICTIONARY, **ARGMAX}),
             RELU,
             Row("fed-source", "NMT + PS, copies fed back as they were read", {"model.feed": "source"}),
-            _marginal("NMT + PS"),
+            *_summed_out("NMT + PS"),
             Row("bpe", "NMT on BPE subwords", SUBWORDS),
         ),
     ),
@@ -126,7 +143,7 @@ SUMMARIZATION_UNK = Experiment(
         (
             *_three_ways(_softmax("NMT + LVT")),
             *_three_ways(_pointer_softmax("NMT + LVT + PS")),
-            _marginal("NMT + LVT + PS"),
+            *_summed_out("NMT + LVT + PS"),
         ),
     ),
     {**ROUGE, **COPYING},

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pointing.config import Config, Parallel, read_config
+from pointing.config import Parallel, read_config
 from pointing.errors import Misuse
 from pointing.plots import require_matplotlib
 from pointing.reproduce import page, results, runs
 from pointing.reproduce.experiments import EXPERIMENTS, Experiment
+from pointing.reproduce.outputs import tagged
 
 
 def make(
@@ -35,9 +36,7 @@ def make(
     groups = runs.choose(experiment, rows, seeds, dictionary)
     chosen = [row for group in groups for row in group]
     jobs = runs.plan(chosen, recipe, changes or {}, out / recipe.stem, dictionary)
-    tests = {**_own_test(next(iter(jobs.values())).config, recipe), **(also or {})} if experiment.shown else {}
-    for files in tests.values():
-        _check(files)
+    tests = _tests(experiment, jobs, recipe, also or {})
     runs.train(list(jobs.values()), workers)
     folder = out / recipe.stem / experiment.key
     asked = results.Asked(experiment, groups, recipe.stem, jobs, tests, command)
@@ -47,17 +46,22 @@ def make(
     return folder
 
 
-def _own_test(config: Config, recipe: Path) -> dict[str, Parallel]:
-    test = config.data.test
-    if test is None:
+def _tests(experiment: Experiment, jobs: results.Jobs, recipe: Path, also: Mapping[str, Parallel]) -> results.Tests:
+    """The recipe's own test set, then the others; what is wrong with them is said before anything is trained."""
+    if also and not experiment.shown:
+        raise Misuse(f"{experiment.key} tests nothing: leave out --also")
+    if also and any(tagged(job) and job.config.pointers.tagger is None for job in jobs.values()):
+        raise Misuse(f"{experiment.key} needs a tag for every token, which --also does not give: leave it out")
+    if not experiment.shown:
+        return {}
+    own = next(iter(jobs.values())).config.data.test
+    if own is None:
         raise Misuse("the recipe names no test files: set data.test", recipe)
-    return {f"{test.source.parent.name}/{test.source.name.split('.')[0]}": test}
-
-
-def _check(files: Parallel) -> None:
-    for path in (files.source, files.target):
+    tests = {f"{own.source.parent.name}/{own.source.name.split('.')[0]}": own, **also}
+    for path in (path for files in tests.values() for path in (files.source, files.target)):
         if not path.exists():
             raise Misuse("there is no such file to test on", path)
+    return tests
 
 
 def available(experiment: Experiment, recipes: Path) -> tuple[list[Path], list[str]]:
@@ -81,10 +85,12 @@ def everything(
     recipes: Path, out: Path, command: str, seeds: int, dictionary: Path | None, workers: int | None
 ) -> tuple[list[Path], list[str]]:
     """All experiments on all recipes whose data are here; the results' folders, and what was left out."""
-    planned = {key: available(experiment, recipes) for key, experiment in EXPERIMENTS.items()}
-    folders = [
-        make(EXPERIMENTS[key], recipe, out, command, seeds=seeds, dictionary=dictionary, workers=workers)
-        for key, (found, _) in planned.items()
-        for recipe in found
-    ]
-    return folders, [line for _, missing in planned.values() for line in missing]
+    folders, missing = [], []
+    for experiment in EXPERIMENTS.values():
+        found, lost = available(experiment, recipes)
+        missing += lost
+        words = dictionary if experiment.takes_words else None
+        folders += [
+            make(experiment, one, out, command, seeds=seeds, dictionary=words, workers=workers) for one in found
+        ]
+    return folders, missing

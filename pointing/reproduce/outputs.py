@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pointing import __version__
 from pointing.config import Parallel, checked
-from pointing.files import read_lines, write_text
+from pointing.files import digest, read_lines, write_text
 from pointing.reproduce.experiments import Row
 from pointing.reproduce.runs import Job
 
@@ -38,8 +38,8 @@ class Origin(NamedTuple):
         """Everything about a row that decides what it writes."""
         from pointing.checkpoint import MODEL
 
-        by = [] if self.dictionary is None else [stamp(self.dictionary)]
-        return [self.row.key, dict(self.row.search), stamp(self.job.folder / MODEL), __version__, *by]
+        by = [] if self.dictionary is None else [digest(self.dictionary)]
+        return [self.row.key, dict(self.row.search), digest(self.job.folder / MODEL), __version__, *by]
 
 
 def system(origin: Origin, run: Run, files: Parallel, folder: Path) -> System:
@@ -55,7 +55,7 @@ def system(origin: Origin, run: Run, files: Parallel, folder: Path) -> System:
     one = System(row.name, run, checked(Search, row.search))
     source = list(read_lines(files.source))
     tags = list(read_tags(files.source_tags)) if tagged(job) and files.source_tags is not None else None
-    made_from = json.dumps([origin.told(), [stamp(path) for path in (files.source, files.source_tags) if path]])
+    made_from = json.dumps([origin.told(), [digest(path) for path in (files.source, files.source_tags) if path]])
     path = folder / f"{row.key}-{seed}.{sha256(made_from.encode()).hexdigest()[:8]}.jsonl"
     if not path.exists():
         outputs = generate(one, source, tags)
@@ -69,8 +69,3 @@ def system(origin: Origin, run: Run, files: Parallel, folder: Path) -> System:
 def tagged(job: Job) -> bool:
     """Does a run need to be told which words are entities?"""
     return job.config.pointers.policy == "entities"
-
-
-def stamp(path: Path) -> str:
-    """Of what is in a file: a copy of it elsewhere is the same."""
-    return sha256(path.read_bytes()).hexdigest()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pointing.files import write_text
 from pointing.plots import learning_curves
@@ -18,13 +19,15 @@ from pointing.tables import Table
 TITLE = "Pointing the Unknown Words, made again"
 ORDER = ("translation", "learning-curves", "summarization-unk", "summarization-entities", rarest_word.KEY)
 LEGEND = """\
-The paper's figures are of its own data: Gigaword for summaries, all of Europarl v7 and newstest2011 for translation.
+The paper's figures are of its own data: Gigaword for summaries, all of Europarl and newstest2011 for translation.
 Intervals and p are of one training run each, over test lines: how much another seed would change is not in them. Where
 a row has several seeds, each one's difference is told; differences are always between runs of the same seed.
 
 - *NMT*: the encoder–decoder with a plain softmax; *LVT*: with the large-vocabulary trick; *PS*: with the pointer
   softmax. *UNK replaced by attention*: the source word of most attention is written in its place afterwards; *and
-  dictionary*: or its translation, where the dictionary has one (Jean et al. 2015, Luong et al. 2015).
+  dictionary*: or its translation, where the dictionary has one (Jean et al. 2015, Luong et al. 2015). *copies and word
+  summed*: beam search ranks a word by its whole probability, of the shortlist and of all places that hold it; in the
+  other rows each of these is ranked by itself. *switch unsupervised*: the training asks for that whole probability too.
 - *OOV recall*: of the reference's words outside the shortlist, those that the output has, in %; *OOV precision*: of the
   output's, those that the reference has; *unseen recall*: of the reference's words that the training text does not
   have. *copies right*: of the copied words, known ones too, those that the reference has, in %. With a dictionary, a
@@ -33,15 +36,15 @@ a row has several seeds, each one's difference is told; differences are always b
 - *of the same events*: the dev NLL of a sentence with all words outside the shortlist as one word, so that models can
   be compared; a model's own NLL asks the pointer softmax for the place that it points at too.
 - *tested after updates*: the validation of the lowest dev NLL, whose weights were tested and whose figures these are.
-  *minutes*: on one core, other runs beside it: not a measure of speed.
+  *minutes*: of training, with other work on the same machine: not a measure of speed.
 - Corpora have the pairs that are not too long to be trained on; all lines of a test set are tested.
 """
 
 
 def find(folder: Path) -> list[Path]:
-    """The folders with results at or below a folder, translation first."""
-    found = sorted(path.parent for path in folder.rglob(RESULTS))
-    return sorted(found, key=lambda one: ORDER.index(read(one)["experiment"]))
+    """The folders with results of ours at or below a folder, translation first."""
+    found = {path.parent: read(path.parent).get("experiment") for path in sorted(folder.rglob(RESULTS))}
+    return sorted((one for one in found if found[one] in ORDER), key=lambda one: ORDER.index(found[one]))
 
 
 def markdown(folders: Sequence[Path], seen: Sequence[str]) -> str:
@@ -90,8 +93,8 @@ def write_markdown(folders: Sequence[Path], path: Path) -> str:
 
 
 def _seen(folder: Path, place: Path) -> str:
-    """A folder's name for a page in another one."""
-    return Path(os.path.relpath(folder, place)).as_posix()
+    """A folder's address for a page in another one."""
+    return quote(Path(os.path.relpath(folder, place)).as_posix())
 
 
 def html(text: str, pictures: dict[str, Path]) -> str:
@@ -99,10 +102,10 @@ def html(text: str, pictures: dict[str, Path]) -> str:
     from markdown_it import MarkdownIt
 
     made = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
-    for name, path in pictures.items():
+    for address, path in pictures.items():
         if path.exists():
             inside = b64encode(path.read_bytes()).decode()
-            made = made.replace(f'src="{escape(name)}"', f'src="data:image/png;base64,{inside}"')
+            made = made.replace(f'src="{address}"', f'src="data:image/png;base64,{inside}"')
     return HEAD.replace("TITLE", escape(TITLE)) + made + "</body></html>\n"
 
 

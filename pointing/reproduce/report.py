@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby, product
@@ -52,9 +53,11 @@ def in_short(results: Mapping[str, Any]) -> list[list[str]]:
         return []
     if not results["scores"]:
         tested = [_tested(_runs(results, key, 1)[0]) for key in (first, *others)]
-        own, comparable = (_arrow(*(one[nll] for one in tested)) for nll in ("nll", "comparable_nll"))
-        told = [["dev", "NLL", _printed(experiment, "dev NLL"), own], ["dev", "NLL of the same events", "", comparable]]
-        return [[f"{title}, {rows[others[0]]['name']}", *line, ""] for line in told]
+        printed = _printed(experiment, "dev NLL")
+        told = [("NLL", "nll", printed), ("NLL of the same events", "comparable_nll", "")]
+        told = [(name, nll, paper) for name, nll, paper in told if all(nll in one for one in tested)]
+        name = f"{title}, {rows[others[0]]['name']}"
+        return [[name, "dev", what, paper, _arrow(*(one[nll] for one in tested)), ""] for what, nll, paper in told]
     lines = []
     for number, test in enumerate(results["scores"]):
         for key, column in product(others, experiment.compared):
@@ -148,6 +151,8 @@ def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
         for name, numbers in experiment.printed.items()
         if "dev NLL" in numbers
     ]
+    scores = {"bleu": "dev BLEU, greedy", "rouge": "dev ROUGE-L, greedy"}
+    score = next((name for run in results["runs"].values() for name in scores if name in run["curve"][0]), "none")
     for row in _trained(results):
         runs = _runs(results, row["key"], row["seeds"])
         baselines = _runs(results, row["baseline"], row["seeds"])
@@ -158,7 +163,7 @@ def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
                 row["name"],
                 _mean(tested, "nll", 2),
                 _mean(tested, "comparable_nll", 2),
-                _mean(tested, "bleu", 2) if "bleu" in tested[0] else _mean(tested, "rouge", 2),
+                _mean(tested, score, 2),
                 f"{mean(run['best_update'] for run in runs):,.0f}",
                 NONE
                 if any(one is None for one in passed)
@@ -166,8 +171,7 @@ def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
                 f"{mean(run['minutes'] for run in runs):.0f}",
             ]
         )
-    score = "dev BLEU" if "bleu" in tested[0] else "dev ROUGE-L"
-    header = ["", "dev NLL", "of the same events", f"{score}, greedy", "tested after updates"]
+    header = ["", "dev NLL", "of the same events", scores.get(score, "dev score"), "tested after updates"]
     header += ["updates to the first's best", "minutes"]
     return Table("Training", header, rows)
 
@@ -189,9 +193,9 @@ def _runs(results: Mapping[str, Any], key: str, seeds: int) -> list[dict[str, An
 
 def _passed(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> int | None:
     """The first validation at which a run's comparable NLL is as low as the baseline's lowest."""
-    lowest = min(point["comparable_nll"] for point in baseline["curve"])
-    there = [p["update"] for p in run["curve"] if p.get("comparable_nll") is not None and p["comparable_nll"] <= lowest]
-    return there[0] if there else None
+    theirs, ours = ([p for p in one["curve"] if p.get("comparable_nll") is not None] for one in (baseline, run))
+    lowest = min((point["comparable_nll"] for point in theirs), default=-math.inf)
+    return next((point["update"] for point in ours if point["comparable_nll"] <= lowest), None)
 
 
 def _mean(points: Sequence[Mapping[str, Any]], name: str, digits: int) -> str:

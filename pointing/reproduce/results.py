@@ -8,7 +8,6 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +29,7 @@ QUANTILES = (0.95, 0.75, 0.5, 0.25, 0.05)  # of the shown outputs: good ones, mi
 TOLD = ("pairs", "target_tokens", "pointers_per_100", "unknown_share", "reached_by_same_word_or_dictionary")
 RESULTS, EXAMPLES = "results.json", "examples.json"
 Jobs = Mapping[tuple[str, int], Job]
+Tests = Mapping[str, Parallel]  # by their names
 
 
 class Asked(NamedTuple):
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
     groups: Sequence[Sequence[Row]]
     recipe: str
     jobs: Jobs
-    tests: Mapping[str, Parallel]  # by their names
+    tests: Tests
     command: str
 
 
@@ -47,6 +47,7 @@ def gather(asked: Asked, out: Path) -> dict[str, Any]:
     """results.json and, where outputs were made, examples.json in `out`; returned: the former."""
     experiment = asked.experiment
     rows = [row for group in asked.groups for row in group]
+    (out / EXAMPLES).unlink(missing_ok=True)  # of other rows, perhaps
     scores: dict[str, Any] = {}
     for name, files in asked.tests.items() if experiment.shown else ():
         for seed in range(1, max(row.seeds for row in rows) + 1):
@@ -93,7 +94,7 @@ def _run(job: Job) -> dict[str, Any]:
         "best_update": state.best_update,
         "minutes": round(state.seconds / 60, 1),
         "words_per_second": round(median(rates)) if rates else None,
-        "threads": job.config.training.threads,
+        "threads": checkpoint.settings(job.folder).training.threads,
         "curve": [_numbers(event, words=job.config.text.subwords is None) for event in validations],
     }
 
@@ -114,20 +115,12 @@ def _corpus(folder: Path) -> dict[str, Any]:
 
 
 def _evaluated(asked: Asked, rows: Sequence[Row], test: str, files: Parallel, seed: int, out: Path) -> dict[str, Any]:
-    """Scores of some rows' systems, the first one the baseline; kept, and made anew only when something changed."""
+    """Scores of some rows' systems, the first one the baseline."""
     origins = [outputs.Origin.of(row, seed, asked.jobs) for row in rows]
-    systems = [[origin.row.name, *origin.told()] for origin in origins]
-    rivals = list(asked.experiment.rivals)
-    made_from = json.dumps([rivals, systems, [outputs.stamp(path) for path in files.model_dump().values() if path]])
-    path = out / "scores" / f"{sha256(made_from.encode()).hexdigest()[:16]}.json"
-    if not path.exists():
-        report = _evaluate(origins, files, out / "outputs" / re.sub(r"\W+", "-", test))
-        told = report.json()
-        told["comparisons"] += _with_rivals(asked.experiment, rows, report)
-        write_text(path, json.dumps(told))
-        _keep_examples(asked, rows, test, seed, report, files, out)
-    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return kept
+    report = _evaluate(origins, files, out / "outputs" / re.sub(r"\W+", "-", test))
+    _keep_examples(asked, rows, test, seed, report, files, out)
+    told = report.json()
+    return {**told, "comparisons": told["comparisons"] + _with_rivals(asked.experiment, rows, report)}
 
 
 def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) -> list[dict[str, Any]]:
@@ -217,7 +210,7 @@ def read(folder: Path) -> dict[str, Any]:
     """What `gather` wrote."""
     path = folder / RESULTS
     try:
-        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        results = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise Misuse("there are no results in this folder; `pointing reproduce` makes them", folder) from None
-    return results
+    return results if isinstance(results, dict) else {}

@@ -13,7 +13,7 @@ from pointing.config import CORPUS, Config, read_config
 from pointing.errors import Misuse
 from pointing.processes import cores, in_order
 from pointing.progress import following, progress
-from pointing.reproduce.experiments import GIVEN, Experiment, Row
+from pointing.reproduce.experiments import Experiment, Row
 
 
 class Job(NamedTuple):
@@ -33,7 +33,12 @@ def choose(
     if wrong := [key for key in asked if key not in known]:
         raise Misuse(f"there is no row {wrong[0]} in {experiment.key}; there are {', '.join(known)}")
     if dictionary is None:
-        asked = {key: n for key, n in asked.items() if known[key].changes.get("pointers.dictionary") != GIVEN}
+        given = [key for key in asked if known[key].given_words]
+        if rows and given:
+            raise Misuse(f"the row {given[0]} needs word pairs: give --dictionary too")
+        asked = {key: n for key, n in asked.items() if key not in given}
+    elif not experiment.takes_words:
+        raise Misuse(f"no row of {experiment.key} takes word pairs: leave out --dictionary")
     chosen = [[row._replace(seeds=asked[row.key]) for row in group if row.key in asked] for group in experiment.groups]
     groups = [group for group in chosen if group]
     for group in groups:
@@ -63,7 +68,7 @@ def plan(
     jobs = {}
     for row in (row for row in rows if row.run is None):
         for seed in range(1, row.seeds + 1):
-            given = {"pointers.dictionary": str(dictionary)} if row.changes.get("pointers.dictionary") == GIVEN else {}
+            given = {"pointers.dictionary": str(dictionary)} if row.given_words else {}
             config = read_config(recipe, {**changes, **row.changes, **given, "training.seed": seed})
             jobs[row.key, seed] = Job(config, out / "corpora" / _corpus(config), out / f"{row.key}-{seed}")
     return jobs
@@ -82,9 +87,9 @@ def train(jobs: Sequence[Job], workers: int | None = None) -> None:
     from pointing.preparation import prepare
     from pointing.resuming import ended
 
-    for corpus, job in {job.corpus: job for job in jobs}.items():
-        prepare(job.config, corpus)  # also for runs that are there: the report tells of it
-    to_do = [job for job in jobs if ended(job.folder, job.config) is None]
+    corpora = {job.corpus: job.config for job in jobs}  # also of runs that are there: the report tells of them
+    made_from = {folder: prepare(config, folder)[0].about["made_from"] for folder, config in corpora.items()}
+    to_do = [job for job in jobs if ended(job.folder, job.config, made_from[job.corpus]) is None]
     workers = min(workers or cores(), len(to_do))
     if workers < 2:
         for job in to_do:
