@@ -19,7 +19,7 @@ import pyarrow as pa
 from pointing import entities
 from pointing.config import Config, Text
 from pointing.corpus import SCHEMA, flat
-from pointing.dictionary import Dictionary
+from pointing.dictionary import Dictionary, Senses
 from pointing.files import without_end
 from pointing.pointers import NOWHERE, Ints, Side, choose, names, same_entity
 from pointing.subwords import divide
@@ -254,11 +254,13 @@ class _EncodingTools(NamedTuple):
     source: Vocabulary
     target: Vocabulary
     dictionary: Dictionary | None
+    senses: Senses | None  # what copied words become
 
 
 def set_up_encoding(config: Config, source: Vocabulary, target: Vocabulary, dictionary: Dictionary | None) -> None:
     global _tools
-    _tools = _EncodingTools(config, source, target, dictionary)
+    senses = Senses(dictionary, target) if config.pointers.policy == "dictionary" and dictionary else None
+    _tools = _EncodingTools(config, source, target, dictionary, senses)
 
 
 def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
@@ -269,6 +271,8 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
     words, source, target, starts, ends = _as_read(tools, block, words)
     in_source, in_target = tools.source.ids(words), tools.target.ids(words)  # block number → id
     ids = in_target[target.words]
+    written = None if tools.senses is None else _written(tools.senses, words, source, target)
+    copied, names_of = (source, in_target) if written is None else (written.source, tools.target.ids(written.words))
     choices = choose(
         tools.config.pointers.policy,
         source,
@@ -277,13 +281,14 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
         V,
         senses=_senses(tools.dictionary, words, np.unique(target.words[ids == UNK])),
         entity=flat(block, "entity")[1] if "entity" in block.schema.names else None,
+        written=None if written is None else (written.source, written.target),
     )
     last = target.offsets[1:]  # the end of sentence comes after each sentence's last word
     lengths, ended = np.diff(source.offsets), np.diff(target.offsets) + 1
     batch = pa.record_batch(
         {
             "source": _lists(lengths, in_source[source.words]),
-            "source_words": _lists(lengths, names(source, in_target[source.words], V)),
+            "source_words": _lists(lengths, names(copied, names_of[copied.words], V)),
             "starts": _lists(lengths, starts),
             "ends": _lists(lengths, ends),
             "target": _lists(ended, np.insert(choices.target, last, EOS)),
@@ -304,6 +309,19 @@ def encode(path: Path) -> tuple[pa.RecordBatch, Statistics]:
         target_pieces=len(target.words),
     )
     return batch, statistics
+
+
+class _Written(NamedTuple):
+    words: list[str]
+    source: Side  # in numbers of these: what copying each position writes
+    target: Side
+
+
+def _written(senses: Senses, words: list[str], source: Side, target: Side) -> _Written:
+    """Both sides in the words that are written: what is copied is translated on its way."""
+    forms, which = number([*(senses[word] or word for word in words), *words])
+    copied, said = which[: len(words)], which[len(words) :]
+    return _Written(forms, Side(copied[source.words], source.offsets), Side(said[target.words], target.offsets))
 
 
 def _senses(dictionary: Dictionary | None, words: list[str], asked: Ints) -> dict[int, Ints]:

@@ -82,6 +82,18 @@ def settings(folder: Path) -> Config:
     return checked(Config, values if isinstance(values, dict) else {}, path)
 
 
+def check_free(folder: Path) -> None:
+    """A new run takes the place of nothing but what a run left that was killed before its first checkpoint."""
+    if (folder / "prepared.json").exists():
+        raise Misuse("this is a prepared corpus: give another folder for the run with --out", folder)
+    if (folder / STATE).exists() or (folder / MODEL).exists():
+        raise Misuse("there is a run in this folder: go on with --resume, or choose another with --out", folder)
+    there = [name for name in ("config.yaml", METRICS, "tensorboard", *LEXICON) if (folder / name).exists()]
+    if there and not (folder / "source.vocabulary").exists():
+        what = f"there is a {there[0]} in this folder, and no run: a run would write its own in its place"
+        raise Misuse(f"{what}; choose another folder with --out", folder)
+
+
 def start(folder: Path, config: Config, corpus: Corpus) -> None:
     """A new run's folder: settings, vocabularies, dictionary; what an older run left in it is removed."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ Probability = Annotated[float, Field(gt=0, lt=1)]
 class Settings(BaseModel):
     """What all settings share: an unknown key is an error, and nothing changes after the check."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 Checked = TypeVar("Checked", bound=Settings)
@@ -81,7 +81,7 @@ class Text(Settings):
     lowercase: bool = True
     digits: Literal["keep", "fold"] = "keep"  # fold: every digit becomes #, as in Gigaword
     unicode: Literal["keep", "nfc", "nfkc"] = "nfc"
-    max_tokens: Positive = 50  # longer pairs are left out of training, and source lines cut at test
+    max_tokens: Positive = 50  # longer pairs are left out of training; at test, lines are cut after so many, or 200
     subwords: Literal["bpe"] | None = None  # bpe: words are cut into pieces, of which the vocabularies are made
 
 
@@ -174,10 +174,12 @@ class Training(Settings):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"  # the latter two are for GPUs
     device: str = "auto"
     threads: Positive | None = None  # of the CPU; null: torch's own choice
-    seed: Annotated[int, Field(ge=0)] = 1
+    seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 1
 
     @model_validator(mode="after")
-    def _a_line_ends_somewhere(self) -> Training:
+    def _fits_together(self) -> Training:
+        if self.weight_decay and self.optimizer != "adamw":
+            raise ValueError(f"weight_decay is adamw's, not {self.optimizer}'s")
         if self.decay == "linear" and self.updates is None:
             raise ValueError("decay linear ends at the last update: set training.updates")
         if self.select == "score" and self.score is None:
@@ -201,8 +203,14 @@ class Config(Settings):
 
     @model_validator(mode="after")
     def _a_choice_is_observed_where_it_is_chosen(self) -> Config:
-        if self.training.loss == "marginal" and self.pointers.unreachable == "attention":
+        if self.training.loss == "joint" or self.model.output != "pointer-softmax":
+            return self
+        pointers = self.pointers
+        if pointers.unreachable == "attention":
             raise ValueError("loss marginal sums the choices out: pointers.unreachable attention has no say in it")
+        if pointers.policy in ("none", "all-matches") or (pointers.policy == "entities" and not pointers.anonymize):
+            what = f"pointers.policy {pointers.policy} has no say in it: take unknown-words"
+            raise ValueError(f"loss marginal sums the choices out, whichever word is copied: {what}")
         return self
 
     @model_validator(mode="after")

@@ -22,6 +22,7 @@ import numpy as np
 from pointing.errors import Misuse
 from pointing.files import read_text, write_text
 from pointing.progress import progress, track
+from pointing.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,6 +84,26 @@ class Dictionary:
         """The pairs with each side rewritten, as the corpus writes its words; an emptied word's pairs are dropped."""
         pairs = ((source(word), target(other), weight) for word, other, weight in self.pairs())
         return Dictionary(pair for pair in pairs if pair[0] and pair[1])
+
+
+class Senses(dict[str, str | None]):
+    """What a copied word becomes in the target language; None if it stays as it is.
+
+    Training points only at words outside the shortlist (pointers.choose), so a sense from there comes first; then the
+    likelier one, then the more frequent.
+    """
+
+    def __init__(self, dictionary: Dictionary, target: Vocabulary) -> None:
+        super().__init__()
+        found: dict[str, list[tuple[bool, float, int, str]]] = {}
+        for word, other, weight in dictionary.pairs():
+            found.setdefault(word, []).append((other in target, -weight, target[other], other))
+        for word, senses in found.items():
+            best = min(senses, key=lambda sense: sense[:3])[3]  # of equals the first
+            self[word] = None if best == word else best
+
+    def __missing__(self, word: str) -> None:
+        return None
 
 
 def _best_first(pairs: Iterable[tuple[str, str, float]]) -> dict[str, tuple[str, ...]]:

@@ -58,6 +58,8 @@ def print_all(
     with processes(device) as here:
         generator = _load(run, here.device, dictionary)
         lines = chain.from_iterable(map(_lines, files or [STDIN]))
+        if tags is not None and not generator.read.entities:
+            raise Misuse("tags are for runs that point at entities, which this one does not: leave out --tags", tags)
         tagged = None if tags is None else entities.read_tags(tags)
         typed = (not files or STDIN in files) and sys.stdin.isatty()  # somebody waits for the answer to each line
         window, on_all = 1 if typed else WINDOW, here.world > 1
@@ -113,7 +115,8 @@ def _printed(outputs: Iterable[Output], kind: Kind, settings: Search) -> Iterato
         if output.warning is not None:
             say(f"line {output.line:,}: {output.warning}")
         if kind == "show":
-            console.print(show(output))
+            for one in [output, *output.alternatives]:
+                console.print(show(one))
         elif kind == "json":
             print(json.dumps(output.json(), ensure_ascii=False))
         else:

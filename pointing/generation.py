@@ -21,6 +21,7 @@ from pointing.config import Config
 from pointing.corpus import Batch, Translations, candidates
 from pointing.dictionary import Dictionary
 from pointing.entities import Tagged
+from pointing.errors import Misuse
 from pointing.lines import Line, Reader
 from pointing.model import Seq2Seq
 from pointing.output import Output, Writer
@@ -73,6 +74,9 @@ class Generator:
 
         With `on_all`, by all processes of torchrun: the first reads the lines and gets all outputs, the others none.
         """
+
+        if self.read.needs_tags and tags is None:
+            raise Misuse("this run was trained on tagged entities: the lines need tags too (generate --tags)")
 
         def work(first: int, some: list[str | bytes], tagged: list[Tagged] | None) -> list[Output]:
             return self.run(self.read(some, tagged), settings, attention=attention, first=first)
@@ -172,5 +176,10 @@ def _windows(
     """So many lines at a time, with the number of the first and their tags if there are any."""
     first, coming, tagged = 1, iter(lines), None if tags is None else iter(tags)
     while some := list(islice(coming, window)):
-        yield first, some, None if tagged is None else list(islice(tagged, window))
+        theirs = None if tagged is None else list(islice(tagged, len(some)))
+        if theirs is not None and len(theirs) < len(some):
+            raise Misuse(f"there are tags of {first - 1 + len(theirs):,} lines only: every line needs its own")
+        yield first, some, theirs
         first += len(some)
+    if tagged is not None and next(tagged, None) is not None:
+        raise Misuse(f"there are {first - 1:,} lines, but tags of more: line n of both must be one example")

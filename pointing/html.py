@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from pointing.output import Output, Token, visible
+from pointing.output import Output, Token
+from pointing.text import visible
 
 FAINT = 0.01  # attention below this is not shown
 

@@ -12,7 +12,7 @@ from pointing import entities
 from pointing.blocks import tokenizer
 from pointing.config import Config
 from pointing.corpus import Split
-from pointing.dictionary import Dictionary
+from pointing.dictionary import Dictionary, Senses
 from pointing.files import without_end
 from pointing.pointers import Side, names
 from pointing.subwords import divide
@@ -69,6 +69,11 @@ class Reader:
         self.senses: Senses | None = None
         if config.pointers.policy == "dictionary" and dictionary is not None:
             self.senses = Senses(dictionary, target)
+
+    @property
+    def needs_tags(self) -> bool:
+        """Can nothing else tell it what is a name?"""
+        return self.anonymous and self.tagger is None
 
     def __call__(self, lines: Sequence[str | bytes], tags: Sequence[entities.Tagged] | None = None) -> list[Line]:
         """What is too long is cut, what is not UTF-8 comes in as �: with a warning.
@@ -159,23 +164,3 @@ def _decoded(line: str | bytes) -> tuple[str, list[str]]:
         return line.decode("utf-8"), []
     except UnicodeDecodeError as error:
         return line.decode("utf-8", "replace"), [f"not UTF-8 (byte {error.start + 1} of the line)"]
-
-
-class Senses(dict[str, str | None]):
-    """What a copied word becomes in the target language; None if it stays as it is.
-
-    Training points only at words outside the shortlist (pointers.choose), so a sense from there comes first; then the
-    likelier one, then the more frequent.
-    """
-
-    def __init__(self, dictionary: Dictionary, target: Vocabulary) -> None:
-        super().__init__()
-        found: dict[str, list[tuple[bool, float, int, str]]] = {}
-        for word, other, weight in dictionary.pairs():
-            found.setdefault(word, []).append((other in target, -weight, target[other], other))
-        for word, senses in found.items():
-            best = min(senses, key=lambda sense: sense[:3])[3]  # of equals the first
-            self[word] = None if best == word else best
-
-    def __missing__(self, word: str) -> None:
-        return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -57,13 +59,20 @@ def choices(model: Seq2Seq, batch: Batch, log_l: Tensor, to_attention: bool) -> 
     return target, mask
 
 
-def pointers(model: Seq2Seq, batch: Batch, log_l: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(B, T) each: is it a step, is the observed choice of the step a pointer, and is l_t highest at that word?
+class Observed(NamedTuple):
+    """What the text says of every step (B, T)."""
 
-    The word counts, not which of its places.
-    """
+    mask: Tensor  # is it one?
+    shortlist: Tensor  # z_t, as it is taught: is its word to be chosen from the shortlist?
+    pointing: Tensor  # is there a place of the source that holds its word?
+    found: Tensor  # and is l_t highest at that word? The word counts, not which of its places
+
+
+def observed(config: Config, model: Seq2Seq, batch: Batch, log_l: Tensor) -> Observed:
     V = model.output.words
     target, mask = choices(model, batch, log_l, to_attention=False)
     pointing = mask & (target >= V)
     place = torch.where(pointing, target - V, 0)
-    return mask, pointing, pointing & (batch.x_words.gather(1, log_l.argmax(2)) == batch.x_words.gather(1, place))
+    found = pointing & (batch.x_words.gather(1, log_l.argmax(2)) == batch.x_words.gather(1, place))
+    taught, _ = choices(model, batch, log_l, config.pointers.unreachable == "attention")
+    return Observed(mask, taught < V, pointing, found)

@@ -147,7 +147,7 @@ class Seq2Seq(nn.Module):
         A = 2 * encoder
         self.encoder = Encoder(source_words, E, encoder, settings.encoder_layers, settings.dropout, sparse)
         self.embedding = Embedding(target_words, E, sparse=sparse)
-        self.copied = nn.Linear(E, E) if settings.feed == "source" else None
+        self.copied = nn.Linear(E, E) if settings.feed == "source" and settings.output != "softmax" else None
         self.decoder = Decoder(E, A, S)
         self.from_s, self.from_y, self.from_c = (
             nn.Linear(S, E),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -16,7 +15,7 @@ from pointing.entities import position_of
 from pointing.lines import Line, Pieces
 from pointing.search import Hypothesis
 from pointing.subwords import ends_word, plain
-from pointing.text import Tokenizer
+from pointing.text import Tokenizer, subscript, visible
 from pointing.vocabulary import FIRST, UNK, Vocabulary
 
 if TYPE_CHECKING:
@@ -198,24 +197,14 @@ def show(output: Output) -> Text:
         style = STYLES[used.get(position, "shortlist")]
         shown.append(visible(line.text[at:start]), "dim").append(visible(line.text[start:end]), style or "dim")
         if position in used:
-            shown.append(_index(position), style)
+            shown.append(subscript(position), style)
         at = end
     shown.append(visible(line.text[at:]), "dim").append("\n→")
     for token in output.tokens:
         shown.append(" ").append(visible(token.text), STYLES[token.origin])
         if token.source is not None:
-            shown.append(_index(token.source), STYLES[token.origin])
+            shown.append(subscript(token.source), STYLES[token.origin])
     return shown
 
 
-_CONTROL = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
 STYLES = {"shortlist": "", "copied": "bold green", "translated": "bold magenta"}
-
-
-def visible(text: str) -> str:
-    """Without what a terminal would take for a command, or a page for an error."""
-    return _CONTROL.sub("�", text)
-
-
-def _index(number: int) -> str:
-    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))

@@ -11,7 +11,8 @@ import numpy as np
 from pointing.copying import Bin
 from pointing.errors import Misuse, missing_extra
 from pointing.files import whole_file
-from pointing.output import Output, visible
+from pointing.output import Output
+from pointing.text import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -75,7 +75,7 @@ def a_sense(
 
 class Choices(NamedTuple):
     target: Ints  # the choice to be learned: a shortlist id, or V + a source position
-    words: Ints  # the words themselves, by the name that `names` would give them; UNK where there is none
+    words: Ints  # the words themselves, by the name that `names` would give them; UNK where copying writes no such word
     unknown: npt.NDArray[np.bool_]  # the word is outside the shortlist
     same: Ints  # where the same word stands in the source, or NOWHERE
     sense: Ints  # where a sense of it stands, asked for unknown words that are not there themselves
@@ -89,10 +89,12 @@ def choose(
     V: int,
     senses: Mapping[int, Ints],
     entity: Ints | None = None,
+    written: tuple[Side, Side] | None = None,
 ) -> Choices:
     """What is to be predicted for each target word (paper §5.2, §5.3); the first place wins where there are several.
 
-    `ids` (tokens,) are the target words' shortlist ids, UNK outside it; `entity` what `same_entity` found.
+    `ids` (tokens,) are the target words' shortlist ids, UNK outside it; `entity` what `same_entity` found; `written`
+    both sides in numbers of the words that copying would write, where these are not the source's own.
     A word that nothing reaches stays UNK: `unreachable: attention` is decided while training, where l_t is known.
     """
     same = same_word(source, target)
@@ -112,7 +114,8 @@ def choose(
     choice = np.where(pointed, V + place, ids)
     if policy == "dictionary":
         choice = np.where(unknown & (sense != NOWHERE), V + sense, choice)
-    words = np.where(unknown & there, V + same, ids)
+    copied = same if written is None else same_word(*written)
+    words = np.where(unknown & (copied != NOWHERE), V + copied, ids)
     return Choices(choice.astype(np.int32), words.astype(np.int32), unknown, same, sense)
 
 

@@ -43,6 +43,7 @@ from pointing.processes import in_order
 from pointing.progress import progress
 from pointing.subwords import require_tokenizers
 from pointing.tables import Table
+from pointing.text import subscript, visible
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
 BLOCK = 20_000  # pairs that a worker takes at a time
@@ -197,14 +198,15 @@ def show(corpus: Corpus, row: int, split: str = "train") -> str:
     example = corpus.split(split)[row]
     V = len(corpus.target)
     raw = [example["source_text"][start:end] for start, end in zip(example["starts"], example["ends"], strict=True)]
-    learned = [f"{raw[c - V]}{_index(c - V)}" if c >= V else _word(corpus.target, c) for c in example["target"]]
+    learned = [f"{raw[c - V]}{subscript(c - V)}" if c >= V else _word(corpus.target, c) for c in example["target"]]
     learned = [word.rstrip() for word in learned]  # of pieces' marks the space
     shown = {
-        "source": " ".join(f"{word}{_index(position)}" for position, word in enumerate(raw)),
+        "source": " ".join(f"{word}{subscript(position)}" for position, word in enumerate(raw)),
         "target": example["target_text"],
         "learned": " ".join(learned),
     }
-    return "\n".join([f"{split}, line {example['line']}", *(f"  {name:<9}{text}" for name, text in shown.items())])
+    lines = (f"  {name:<9}{visible(text)}" for name, text in shown.items())
+    return "\n".join([f"{split}, line {example['line']}", *lines])
 
 
 def _word(vocabulary: Vocabulary, number: int) -> str:
@@ -212,18 +214,16 @@ def _word(vocabulary: Vocabulary, number: int) -> str:
     return vocabulary.word(number) or {EOS: "‹end›", UNK: "‹unknown›"}.get(number, f"‹entity {number - FIRST + 1}›")
 
 
-def _index(number: int) -> str:
-    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-
-
 OURS = re.compile(r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv")
 
 
 def _check_folder(folder: Path) -> None:
-    """A corpus replaces its folder, so there must be nothing in it that is not a corpus' own."""
+    """A corpus replaces its folder, so there must be nothing in it but a corpus."""
     if folder.exists() and not folder.is_dir():
         raise Misuse("this is a file: give a folder for the corpus", folder)
-    others = [path.name for path in folder.iterdir() if not OURS.fullmatch(path.name)] if folder.exists() else []
+    others = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    if "prepared.json" in others:
+        others = [name for name in others if not OURS.fullmatch(name)]
     if others:
         raise Misuse(f"there is something else in this folder ({others[0]}): give another one for the corpus", folder)
 

@@ -13,9 +13,10 @@ from pointing.journal import Journal, say
 from pointing.lines import Line
 from pointing.metrics import rouge, tokenised_bleu
 from pointing.model import Seq2Seq
-from pointing.output import Output, visible
+from pointing.output import Output
 from pointing.scoring import words
 from pointing.search import Search
+from pointing.text import visible
 
 
 class Samples:

@@ -28,7 +28,7 @@ from pointing.copying import Bin, Example, closest, copy_scores, switch_scores
 from pointing.corpus import SCHEMA, Batch, Split, plan
 from pointing.entities import Tagged, locate, read_tags
 from pointing.files import count_lines, read_blocks
-from pointing.loss import pointers
+from pointing.loss import observed
 from pointing.metrics import DUC_BYTES, bleu, chrf, exact_match, rouge, tokenised_bleu
 from pointing.output import Output
 from pointing.pointer_softmax import Switch
@@ -187,10 +187,10 @@ def _steps(run: Run, batch: Batch, example: npt.NDArray[np.int64]) -> list[npt.N
     model = run.model
     batch = batch.to(next(model.parameters()).device)
     _, evidence, log_l = model(batch.x, batch.x_mask, batch.y)
-    mask, pointing, found = pointers(model, batch, log_l)
+    mask, shortlist, pointing, found = observed(run.config, model, batch, log_l)
     assert isinstance(model.output.switch, Switch)
     d = model.output.switch(evidence[mask]).sigmoid()
-    parts = (d.float(), ~pointing[mask], pointing[mask], found[mask])
+    parts = (d.float(), shortlist[mask], pointing[mask], found[mask])
     d_t, z, pointed, right = (part.cpu().numpy() for part in parts)
     return [d_t, z, np.repeat(example, mask.sum(1).cpu().numpy()), pointed, right]
 

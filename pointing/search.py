@@ -36,7 +36,7 @@ SPARE = 10  # words that an output may have beyond max_ratio
 class Search(Settings):
     """How an output is looked for. beam 1 is greedy."""
 
-    beam: Positive = 5
+    beam: Annotated[int, Field(gt=0, le=1_000)] = 5
     nbest: Positive = 1
     ranking: Literal["joint", "marginal"] = "joint"
     """joint: words and locations compete, each with its own probability, the paper's rule. marginal: the same word's
@@ -44,14 +44,10 @@ class Search(Settings):
     normalize: Literal["none", "dl4mt", "gnmt"] = "dl4mt"
     """What a log-probability is divided by. dl4mt: the length, the end counted. gnmt: ((5 + length) / 6)^alpha."""
     alpha: Annotated[float, Field(ge=0, le=100)] = 0.6
-    coverage: Annotated[float, Field(ge=0, allow_inf_nan=False)] = (
-        0.0  # GNMT's beta: a penalty for source words that got little attention
-    )
+    coverage: Annotated[float, Field(ge=0)] = 0.0  # GNMT's beta: a penalty for source words that got little attention
     min_length: Annotated[int, Field(ge=0)] = 0
     max_length: Annotated[int, Field(gt=0, le=100_000)] = 200
-    max_ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = (
-        3.0  # at most so many words for each source word, and ten more
-    )
+    max_ratio: Annotated[float, Field(gt=0)] | None = 3.0  # at most so many words for each source word, and ten more
     block_ngrams: Positive | None = None  # no n words in a row twice
     allow_unk: bool = False  # false: never the unknown word, but the best location or the next word
     unk_replace: bool = False  # the older trick: an unknown word becomes the source word of most attention

@@ -322,3 +322,16 @@ def _join(words: Sequence[str], french: bool) -> str:
 
 def _unspaced(character: str) -> bool:
     return _SHAPES[ord(character)] in "字ア" or character in "、。，．：；！？（）「」『』【】《》〈〉・…"
+
+
+_COMMAND = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """Without what a terminal would take for a command, or a page for an error."""
+    return _COMMAND.sub("�", text)
+
+
+def subscript(number: int) -> str:
+    """The index of a word, to be shown behind it."""
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))

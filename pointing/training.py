@@ -39,8 +39,8 @@ STEADY = 2_000  # updates without an overflow, after which a float16 loss is sca
 def train(config: Config, corpus: Path, folder: Path, resume: bool = False) -> dict[str, Any] | None:
     """A whole run, or the rest of one; prepares the corpus if needed. Returns how it ended, in the first process."""
     with processes(config.training.device) as others:
-        if (folder / checkpoint.STATE).exists() and not resume:
-            raise Misuse("there is a run in this folder: go on with --resume, or choose another with --out", folder)
+        if not resume:
+            checkpoint.check_free(folder)
         if resume and not (folder / "config.yaml").exists():
             raise Misuse("there is no run to resume in this folder", folder)
         made = _in_turn(others, lambda: prepare(config, corpus)[0])
@@ -71,6 +71,8 @@ class Trainer:
         self.parameters: dict[str, Tensor] = dict(self.model.named_parameters())
         self.optimizer = Optimizer(self.parameters.items(), settings)
         torch.manual_seed(settings.seed + 1_000_003 * processes.rank)  # the same weights everywhere, other noise
+        longest = int(corpus.split("train").source_lengths.max()) + 1
+        self.guessing = math.log(len(corpus.target) + longest)  # nats a word, of all that could be chosen
         self.state = State()
         if resume:
             self.state = resuming.take_up(folder, config, self._tensors(), corpus.about["made_from"], processes)
@@ -162,8 +164,7 @@ class Trainer:
 
     def _check(self, loss: float, norm: float) -> None:
         """Stops a run that has gone astray before it costs the weights of the last checkpoint."""
-        guessing = math.log(len(self.corpus.target))
-        if math.isfinite(loss) and math.isfinite(norm) and (loss < 4 * guessing or self.state.update < NOTE_EVERY):
+        if math.isfinite(loss) and math.isfinite(norm) and (loss < 4 * self.guessing or self.state.update < NOTE_EVERY):
             return
         what = (
             f"is {loss:.1f} nats a word, far worse than guessing" if math.isfinite(loss + norm) else "is not a number"

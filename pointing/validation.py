@@ -14,7 +14,7 @@ from pointing.config import Config
 from pointing.copying import switch_scores
 from pointing.corpus import Batch, Split, plan
 from pointing.distributed import Processes
-from pointing.loss import comparable, log_likelihood, pointers
+from pointing.loss import comparable, log_likelihood, observed
 from pointing.model import Seq2Seq
 from pointing.pointer_softmax import Switch
 
@@ -44,11 +44,11 @@ def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Steps:
     same = (
         comparable(model, predicted, batch) if model.output.shortlist is not None else torch.full_like(log_p, math.nan)
     )
-    mask, pointing, found = pointers(model, batch, predicted[2])
+    mask, shortlist, pointing, found = observed(config, model, batch, predicted[2])
     sums = [mask.sum(), log_p.sum(), same.sum(), pointing.sum(), found.sum()]
     d, z = log_p.new_empty(0), mask.new_empty(0)
     if isinstance(model.output.switch, Switch):
-        d, z = model.output.switch(predicted[1][mask]).sigmoid(), ~pointing[mask]
+        d, z = model.output.switch(predicted[1][mask]).sigmoid(), shortlist[mask]
     return Steps(np.array([len(batch.x), *(number.item() for number in sums)], np.float64), _array(d), _array(z))
 
 

@@ -43,6 +43,10 @@ def test_changes_are_laid_over_the_file(tmp_path):
         ("pointers.policy=entities", "policy entities needs tags: data.train.source_tags"),
         ("training", "write it as section.key=value"),
         ("training.seed=-1", "training.seed: .*greater than or equal to 0"),
+        ("training.seed=99999999999999999999999", "training.seed: .*less than"),
+        ("training.learning_rate=.inf", "training.learning_rate: .*finite"),
+        ("model.switch.bias=.nan", "model.switch.bias: .*finite"),
+        ("training.weight_decay=0.1", "weight_decay is adamw's, not adadelta's"),
         ("pointers.tagger=x", "a tagger is for policy entities"),
         ("text.subwords=wordpiece", "text.subwords: .*'bpe', not 'wordpiece'"),
         ("pointers.anonymize=false", "anonymize: false is for policy entities; unknown-words never does it"),
@@ -89,6 +93,10 @@ def test_pieces_are_no_words(tmp_path, change, message):
 def test_a_setting_that_would_do_nothing_is_refused(tmp_path):
     with pytest.raises(Misuse, match="unreachable attention has no say in it"):
         read_config(written(tmp_path), ["training.loss=marginal", "pointers.unreachable=attention"])
+    for policy in ("none", "all-matches"):
+        with pytest.raises(Misuse, match=f"pointers.policy {policy} has no say in it: take unknown-words"):
+            read_config(written(tmp_path), ["training.loss=marginal", f"pointers.policy={policy}"])
+    read_config(written(tmp_path), ["training.loss=marginal", "pointers.policy=none", "model.output=softmax"])
 
 
 def test_a_missing_file_is_said(tmp_path):

@@ -54,6 +54,13 @@ def test_a_byte_order_mark_of_standard_input_is_no_part_of_the_first_word(run):
     assert [json.loads(line)["line"] for line in without.stdout.splitlines()] == [1, 2]
 
 
+def test_tags_for_a_run_without_entities_are_refused_and_all_outputs_are_shown(run, tmp_path):
+    (tmp_path / "tags").write_text("name1￨B\n")
+    wrong = generate(run, f"--tags '{tmp_path}/tags'", b"name1\n")
+    assert (wrong.returncode, wrong.stderr.count(b"\n"), b"leave out --tags" in wrong.stderr) == (2, 1, True)
+    assert generate(run, "--show --beam 3 --nbest 3", b"name1\n").stdout.count("→".encode()) == 3
+
+
 def test_a_dictionary_translates_what_is_copied(run, tmp_path):
     (tmp_path / "dictionary").write_text("Name1\tnom1\nelsewhere\tailleurs\n")
     shutil.copytree(run, tmp_path / "run")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from pointing.config import Config, checked
 from pointing.corpus import Corpus
-from pointing.dictionary import Dictionary
+from pointing.dictionary import Dictionary, Senses
 from pointing.entities import Tagged
+from pointing.errors import Misuse
 from pointing.generation import Generator, as_batch
-from pointing.lines import Senses
 from pointing.model import Seq2Seq
 from pointing.preparation import prepare
 from pointing.search import Search
@@ -167,6 +167,19 @@ def test_entities_come_back_as_the_words_that_they_stood_for():
     assert {"Zoe", "Tom"} & {token.text for token in outputs[0].tokens if token.origin == "copied"}
     assert outputs[1].warning == "its tags are those of another text"
     assert not any(text.startswith(" ") for one in outputs for text in [token.text for token in one.tokens])
+
+
+def test_lines_and_tags_must_be_as_many():
+    generator = make(policy="entities", placeholders=3)
+    tags = [Tagged(["Zoe"], ["B-PER"])] * 3
+    assert len(generator.generate(["Zoe"] * 3, Search(beam=1), tags=tags)) == 3
+    for window in (2, 2048):
+        with pytest.raises(Misuse, match="there are tags of 3 lines only"):
+            list(generator.stream(["Zoe"] * 5, Search(beam=1), tags=tags, window=window))
+        with pytest.raises(Misuse, match="there are 2 lines, but tags of more"):
+            list(generator.stream(["Zoe"] * 2, Search(beam=1), tags=tags, window=window))
+    with pytest.raises(Misuse, match="this run was trained on tagged entities: the lines need tags too"):
+        generator.generate(["Zoe"])
 
 
 def test_entities_that_are_not_anonymised_take_their_tags_only_for_where_tokens_end():

@@ -16,7 +16,8 @@ V, E = 6, 5
 
 
 def settings(optimizer, **more):
-    return Training(optimizer=optimizer, learning_rate=RATES[optimizer], weight_decay=0.1, **more)
+    decay = {"weight_decay": 0.1} if optimizer == "adamw" else {}
+    return Training(optimizer=optimizer, learning_rate=RATES[optimizer], **decay, **more)
 
 
 def parameters(*shapes):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from pointing.html import page
 from pointing.lines import Line, Pieces
-from pointing.output import Output, Token, Writer, show, visible
+from pointing.output import Output, Token, Writer, show
 from pointing.search import Hypothesis
 from pointing.subwords import Merges
-from pointing.text import Tokenizer
+from pointing.text import Tokenizer, visible
 from pointing.vocabulary import EOS, FIRST, UNK, Vocabulary
 
 TARGET = Vocabulary(["wins", "record", "world", "."], [4, 3, 2, 1], placeholders=2)

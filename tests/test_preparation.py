@@ -15,6 +15,7 @@ from pointing import preparation
 from pointing.config import Config, Training, checked
 from pointing.corpus import Corpus
 from pointing.errors import Misuse
+from pointing.lines import Reader
 from pointing.vocabulary import EOS, UNK
 
 SOURCE = ["the cat sees Zorblatt 7 .", "the dog sees the cat .", "the cat and the dog .", "Quux sees Quux ."] * 3
@@ -181,6 +182,32 @@ def test_several_workers_make_the_same_corpus_as_one(tmp_path, monkeypatch, chan
     assert one.about["statistics"] == two.about["statistics"]
 
 
+def test_names_are_of_what_copying_writes(tmp_path):
+    """Prepared, and read at test: a place whose word the dictionary has is called by its translation."""
+    settings = files(tmp_path)
+    (tmp_path / "words.tsv").write_text("zorblatt\tmachin\nthe\tle\ncat\tchat\n7\tsept\n")
+    lines = ["the cat sees Zorblatt 7 . tool"], ["le chat voit machin sept . Zorblatt"]
+    (tmp_path / "dev.en").write_text(lines[0][0] + "\n")
+    (tmp_path / "dev.fr").write_text(lines[1][0] + "\n")
+    pointers = {"policy": "dictionary", "dictionary": str(tmp_path / "words.tsv")}
+    corpus = prepared(tmp_path, settings, pointers=pointers)
+    example, V = corpus.split("dev")[0], len(corpus.target)
+    le, chat = corpus.target["le"], corpus.target["chat"]
+    assert example["source_words"] == [le, chat, V + 2, V + 3, V + 4, corpus.target["."], V + 6]
+    reader = Reader(checked(Config, settings | {"pointers": pointers}), corpus.source, corpus.target, corpus.dictionary)
+    assert reader(lines[0])[0].names.tolist() == example["source_words"]
+    # what is to be learned points at machin's and sept's sources, and at the last word's own, which would be translated
+    assert example["target"][3:7] == [V + 3, V + 4, corpus.target["."], V + 3]
+    assert example["target_words"][3:7] == [V + 3, V + 4, corpus.target["."], UNK]
+
+
+def test_what_a_terminal_would_obey_is_not_shown(tmp_path):
+    odd = ["Quux\x1b[2J sees Zorblatt \x07"] * 4
+    corpus = prepared(tmp_path, files(tmp_path, odd, odd))
+    assert "\x1b" not in preparation.show(corpus, 0)
+    assert "\x07" not in preparation.show(corpus, 0)
+
+
 def test_run_again_with_nothing_changed_it_does_nothing(tmp_path):
     settings = files(tmp_path)
     first = command(tmp_path, settings, "--show", "1")
@@ -246,6 +273,10 @@ def test_windows_line_ends_a_byte_order_mark_and_special_words_are_just_text(tmp
         (lambda f: (f / "dev.fr").unlink(), r"dev\.fr: there is no such file"),
         (lambda f: (f / "train.en").write_text("\n" * 12), "no pair is left of 12: 12 have an empty side"),
         (lambda f: (f / "corpus").mkdir() or (f / "corpus" / "thesis.tex").touch(), "something else in this folder"),
+        (
+            lambda f: (f / "corpus").mkdir() or (f / "corpus" / "dictionary.tsv").touch(),
+            "something else in this folder",
+        ),
         (lambda f: (f / "corpus").touch(), "this is a file"),
         (lambda f: (f / "train.en").write_bytes(b"\xef\xbb\xbf"), "this file is empty"),
     ],

@@ -292,7 +292,11 @@ def test_top_takes_the_first_of_equals(values, k):
 
 
 def test_settings_that_do_not_fit_together_are_refused():
-    for values, word in (({"beam": 2, "nbest": 3}, "nbest"), ({"min_length": 9, "max_length": 8}, "min_length")):
+    for values, word in (
+        ({"beam": 2, "nbest": 3}, "nbest"),
+        ({"min_length": 9, "max_length": 8}, "min_length"),
+        ({"beam": 10**11}, "beam"),
+    ):
         with pytest.raises(Misuse, match=word):
             checked(Search, values)
 

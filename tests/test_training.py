@@ -12,7 +12,7 @@ from pointing.errors import Failure, Misuse
 from pointing.journal import read
 from pointing.optimizers import Optimizer
 from pointing.preparation import prepare
-from pointing.training import Trainer, sentence
+from pointing.training import Trainer, sentence, train
 
 
 @pytest.fixture(scope="module")
@@ -113,12 +113,35 @@ def test_a_diverging_run_leaves_the_last_good_checkpoint(place, tmp_path, monkey
     assert checkpoint.load(bad).about == checkpoint.load(good).about
 
 
+def test_a_run_takes_the_place_of_nothing_that_is_not_its_own(place, tmp_path):
+    tiny.train_in(place, tmp_path / "run", settings(updates=1))
+    with pytest.raises(Misuse, match="this is a prepared corpus: give another folder for the run"):
+        train(read_config(tiny.write(place)), place / "prepared", place / "prepared")
+    assert (place / "prepared/source.vocabulary").exists()
+    (tmp_path / "run" / checkpoint.STATE).unlink()  # the large part of a run that has ended
+    before = (tmp_path / "run" / checkpoint.MODEL).read_bytes()
+    with pytest.raises(Misuse, match="there is a run in this folder"):
+        tiny.train_in(place, tmp_path / "run", settings(updates=1))
+    assert (tmp_path / "run" / checkpoint.MODEL).read_bytes() == before
+    for name in ("config.yaml", "dictionary.tsv", "metrics.jsonl"):
+        own = tmp_path / name.partition(".")[0]
+        own.mkdir()
+        (own / name).write_text("mine")
+        with pytest.raises(Misuse, match=f"there is a {name} in this folder, and no run"):
+            tiny.train_in(place, own, settings(updates=1))
+        assert (own / name).read_text() == "mine"
+    for name in (checkpoint.MODEL, checkpoint.METRICS):  # as if killed before the first checkpoint
+        (tmp_path / "run" / name).unlink()
+    tiny.train_in(place, tmp_path / "run", settings(updates=1))
+    assert (tmp_path / "run" / checkpoint.MODEL).exists()
+
+
 def test_a_loss_far_worse_than_guessing_fails(trainer, place, tmp_path):
     run = trainer(place, tmp_path)
     run.state.update = training.NOTE_EVERY
-    with pytest.raises(Failure, match=r"update 51: the loss is 12\.5 nats a word, far worse than guessing"):
-        run._check(12.5, 1.0)
-    run._check(11.7, 1.0)  # 4 log 19 is 11.8
+    with pytest.raises(Failure, match=r"update 51: the loss is 13\.5 nats a word, far worse than guessing"):
+        run._check(13.5, 1.0)
+    run._check(13.1, 1.0)  # 4 log (19 + 8) is 13.2: the words, and the places of the longest source
     run.state.update = 1
     run._check(100.0, 1.0)  # at first anything goes
     for loss, norm in [(math.inf, 1.0), (math.nan, 1.0), (1.0, math.inf)]:
