@@ -333,6 +333,12 @@ def main() -> None:
     except OSError as error:
         print(f"pointing: {error}", file=sys.stderr)
         sys.exit(1)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate" not in str(error):  # torch's, on CPU and GPU
+            raise
+        what = "there is not enough memory for this: take a smaller model, batch or beam"
+        print(f"pointing: {what}{''.join(f' ({line})' for line in str(error).splitlines()[:1])}", file=sys.stderr)
+        sys.exit(1)
     except SystemExit as stop:
         if stop.code == 130:  # Ctrl-C, which typer has turned into this
             print("pointing: stopped", file=sys.stderr)

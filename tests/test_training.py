@@ -136,6 +136,14 @@ def test_a_run_takes_the_place_of_nothing_that_is_not_its_own(place, tmp_path):
     assert (tmp_path / "run" / checkpoint.MODEL).exists()
 
 
+def test_too_little_memory_is_one_line(place, tmp_path, monkeypatch, capsys):
+    path = tiny.write(place, {"model": {"hidden": 9_999_999}})
+    asked = ("train", path, "--corpus", place / "prepared", "--out", tmp_path / "run")
+    assert command(monkeypatch, *asked) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("pointing: there is not enough memory for this: take a smaller model, batch or beam (")
+
+
 def test_a_loss_far_worse_than_guessing_fails(trainer, place, tmp_path):
     run = trainer(place, tmp_path)
     run.state.update = training.NOTE_EVERY
