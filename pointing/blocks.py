@@ -245,8 +245,8 @@ def _tagged(tools: _TokenizingTools, block: Block, row: int, side: int, line: st
         tokens = tool(line)
         return tokens, tools.tagger(line, tokens)
     tagged = block.tags[row][side]
-    places = entities.locate(line, tagged.words)
-    return None if places is None else (Tokens([tool.normalise(word) for word in tagged.words], *places), tagged.tags)
+    cut = entities.cut(line, tagged, tool.normalise)
+    return None if cut is None else (cut, tagged.tags)
 
 
 class _EncodingTools(NamedTuple):

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from pointing.blocks import read_dictionary
 from pointing.config import Config, checked
-from pointing.corpus import DICTIONARY, LEXICON, Corpus
+from pointing.corpus import DICTIONARY, LEXICON, PREPARED, Corpus
 from pointing.dictionary import Dictionary
 from pointing.errors import Misuse
 from pointing.files import whole_file, write_text
@@ -84,7 +84,7 @@ def settings(folder: Path) -> Config:
 
 def check_free(folder: Path) -> None:
     """A new run takes the place of nothing but what a run left that was killed before its first checkpoint."""
-    if (folder / "prepared.json").exists():
+    if (folder / PREPARED).exists():
         raise Misuse("this is a prepared corpus: give another folder for the run with --out", folder)
     if (folder / STATE).exists() or (folder / MODEL).exists():
         raise Misuse("there is a run in this folder: go on with --resume, or choose another with --out", folder)

@@ -115,6 +115,11 @@ class Pointers(Settings):
         """Does the model see ids in the place of names?"""
         return self.policy == "entities" and self.anonymize
 
+    @property
+    def needs_tags(self) -> bool:
+        """And can nothing but tags tell what is a name?"""
+        return self.anonymous and self.tagger is None
+
 
 class Vectors(Settings):
     """Where the embeddings start: word2vec trained on the corpus itself, or a word2vec or GloVe file; null: random."""

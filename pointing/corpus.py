@@ -36,6 +36,7 @@ SCHEMA = pa.schema(
         "line": pa.int32(),  # of the files that they came from, counted from 1
     }
 )
+PREPARED = "prepared.json"  # what a prepared corpus has, and nothing else
 DICTIONARY = "dictionary.tsv"  # of word pairs, if there is one
 LEXICON = ("source.vocabulary", "target.vocabulary", "source.merges", "target.merges", DICTIONARY)  # runs keep copies
 ROW_GROUP = 1 << 15  # examples that lie together on disk
@@ -145,7 +146,7 @@ class Corpus:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            self.about: dict[str, Any] = json.loads((folder / "prepared.json").read_text())
+            self.about: dict[str, Any] = json.loads((folder / PREPARED).read_text())
             self.about["made_from"]
         except (OSError, ValueError, TypeError, KeyError):
             raise Misuse("not a prepared corpus: there is no whole prepared.json in it", folder) from None

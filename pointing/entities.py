@@ -6,7 +6,7 @@ word has the same id. What comes out of the model as an id goes back to the sour
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,12 @@ def locate(line: str, words: Sequence[str]) -> tuple[list[int], list[int]] | Non
         at = start + len(word)
         ends.append(at)
     return None if line[at:].strip() else (starts, ends)
+
+
+def cut(line: str, tagged: Tagged, normalise: Callable[[str], str]) -> Tokens | None:
+    """A line's tokens as its tags cut it; None if they are not that line's."""
+    places = locate(line, tagged.words)
+    return None if places is None else Tokens([normalise(word) for word in tagged.words], *places)
 
 
 def placeholder(number: int) -> str:

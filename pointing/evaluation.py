@@ -62,7 +62,7 @@ def open_systems(paths: Sequence[str | Path], search: Search | None = None) -> l
 def generate(system: System, source: Sequence[str | bytes], tags: Tags | None = None) -> list[Output]:
     """The outputs of a system's run, one for each line."""
     assert system.run is not None
-    if system.run.config.pointers.anonymous and tags is None and system.run.config.pointers.tagger is None:
+    if system.run.config.pointers.needs_tags and tags is None:
         raise Misuse(f"{system.name} was trained on tagged entities: the source needs tags too (--source-tags)")
     outputs = []
     with progress(f"{system.name}: generating", len(source), "lines") as bar:

@@ -65,15 +65,11 @@ class Reader:
         self.longest = max(LONGEST, config.text.max_tokens)
         self.entities = config.pointers.policy == "entities"
         self.anonymous, tagger = config.pointers.anonymous, config.pointers.tagger
+        self.needs_tags = config.pointers.needs_tags
         self.tagger = entities.SpacyTagger(tagger) if self.anonymous and tagger is not None else None
         self.senses: Senses | None = None
         if config.pointers.policy == "dictionary" and dictionary is not None:
             self.senses = Senses(dictionary, target)
-
-    @property
-    def needs_tags(self) -> bool:
-        """Can nothing else tell it what is a name?"""
-        return self.anonymous and self.tagger is None
 
     def __call__(self, lines: Sequence[str | bytes], tags: Sequence[entities.Tagged] | None = None) -> list[Line]:
         """What is too long is cut, what is not UTF-8 comes in as �: with a warning.
@@ -140,15 +136,15 @@ class Reader:
 
     def _tagged(self, text: str, tagged: entities.Tagged | None, warnings: list[str]) -> Tokens:
         """A line's tokens as its tags cut it, with its entities as placeholders if they were so in training."""
-        tokens = self.tokenizer(text)
-        places = None if tagged is None else entities.locate(text, tagged.words)
-        if tagged is not None and places is not None:
-            tokens, tags = Tokens([self.tokenizer.normalise(word) for word in tagged.words], *places), tagged.tags
+        cut = None if tagged is None else entities.cut(text, tagged, self.tokenizer.normalise)
+        if tagged is not None and cut is not None:
+            tokens, tags = cut, tagged.tags
         elif self.tagger is not None:
+            tokens = self.tokenizer(text)
             tags = self.tagger(text, tokens)
         else:
             warnings.append("its tags are those of another text")
-            return tokens
+            return self.tokenizer(text)
         if not self.anonymous:
             return tokens
         words, _ = entities.anonymize(tokens.words, tags, [], [], self.source.placeholders)

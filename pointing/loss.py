@@ -74,5 +74,6 @@ def observed(config: Config, model: Seq2Seq, batch: Batch, log_l: Tensor) -> Obs
     pointing = mask & (target >= V)
     place = torch.where(pointing, target - V, 0)
     found = pointing & (batch.x_words.gather(1, log_l.argmax(2)) == batch.x_words.gather(1, place))
-    taught, _ = choices(model, batch, log_l, config.pointers.unreachable == "attention")
-    return Observed(mask, taught < V, pointing, found)
+    if config.pointers.unreachable == "attention":
+        target, _ = choices(model, batch, log_l, to_attention=True)
+    return Observed(mask, target < V, pointing, found)

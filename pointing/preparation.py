@@ -35,7 +35,7 @@ from pointing.blocks import (
     tokenizer,
 )
 from pointing.config import CORPUS, Config, Parallel, Text, Training
-from pointing.corpus import DICTIONARY, ROW_GROUP, SCHEMA, Corpus, padding_share, plan
+from pointing.corpus import DICTIONARY, PREPARED, ROW_GROUP, SCHEMA, Corpus, padding_share, plan
 from pointing.dictionary import Dictionary, induce
 from pointing.errors import Misuse
 from pointing.files import count_lines, digest, read_blocks, read_text, whole_folder, write_text
@@ -55,7 +55,7 @@ def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[C
     counts = {name: _check_files(files, tags) for name, files in config.data.splits().items()}
     made_from = _fingerprint(config)
     _check_folder(folder)
-    if all((folder / name).exists() for name in ("prepared.json", *(f"{split}.arrow" for split in counts))):
+    if all((folder / name).exists() for name in (PREPARED, *(f"{split}.arrow" for split in counts))):
         corpus = Corpus(folder)
         if corpus.about["made_from"] == made_from:
             return corpus, False
@@ -94,7 +94,7 @@ def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, 
         "settings": config.model_dump(mode="json"),
         "statistics": {name: asdict(some) | some.shares() for name, some in statistics.items()},
     }
-    write_text(part / "prepared.json", json.dumps(about, indent=1) + "\n")
+    write_text(part / PREPARED, json.dumps(about, indent=1) + "\n")
     _embed(config, part)
     for path in part.glob("*-block-*"):
         path.unlink()
@@ -222,7 +222,7 @@ def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise Misuse("this is a file: give a folder for the corpus", folder)
     others = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-    if "prepared.json" in others:
+    if PREPARED in others:
         others = [name for name in others if not OURS.fullmatch(name)]
     if others:
         raise Misuse(f"there is something else in this folder ({others[0]}): give another one for the corpus", folder)

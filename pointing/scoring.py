@@ -21,12 +21,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-from pointing import __version__
+from pointing import __version__, entities
 from pointing.blocks import Block, encode, set_up_encoding, set_up_tokenizing, tokenize
 from pointing.checkpoint import Run
 from pointing.copying import Bin, Example, closest, copy_scores, switch_scores
 from pointing.corpus import SCHEMA, Batch, Split, plan
-from pointing.entities import Tagged, locate, read_tags
+from pointing.entities import Tagged, read_tags
 from pointing.files import count_lines, read_blocks
 from pointing.loss import observed
 from pointing.metrics import DUC_BYTES, bleu, chrf, exact_match, rouge, tokenised_bleu
@@ -64,10 +64,8 @@ def line(output: Output | str, tokenizer: Tokenizer) -> str:
 def cut(texts: Iterable[str], tokenizer: Tokenizer, tags: Iterable[Tagged] | None = None) -> Iterator[list[str]]:
     """The words of lines: as their tags cut them, which is what models with entities learn to write; else our own."""
     for text, tagged in zip(texts, chain(tags or (), repeat(None)), strict=False):  # as many tags as there are
-        if tagged is not None and locate(text, tagged.words) is not None:
-            yield [tokenizer.normalise(word) for word in tagged.words]
-        else:
-            yield tokenizer.words(text)
+        tokens = None if tagged is None else entities.cut(text, tagged, tokenizer.normalise)
+        yield tokenizer.words(text) if tokens is None else tokens.words
 
 
 def text_measures(

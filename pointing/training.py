@@ -41,7 +41,7 @@ def train(config: Config, corpus: Path, folder: Path, resume: bool = False) -> d
     with processes(config.training.device) as others:
         if not resume:
             checkpoint.check_free(folder)
-        if resume and not (folder / "config.yaml").exists():
+        elif not (folder / "config.yaml").exists():
             raise Misuse("there is no run to resume in this folder", folder)
         made = _in_turn(others, lambda: prepare(config, corpus)[0])
         state = Trainer(config, made, folder, others, resume).run()

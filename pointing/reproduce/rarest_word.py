@@ -152,11 +152,11 @@ def in_short(results: Mapping[str, Any]) -> list[list[str]]:
     lines = []
     for title, heads in cells.items():
         errors = {head: mean(run["test"]["all"] for run in runs) for head, runs in heads.items()}
-        for head in errors.keys() - {"softmax"} if "softmax" in errors else ():
-            ours = f"{errors['softmax']:.1f} → {errors[head]:.1f}"
+        softmax = errors.pop("softmax")
+        for head, error in errors.items():
             name = f"The rarest word: {title}, {HEADS[head].partition(', ')[2]}"
-            lines.append([name, "", "error %", paper.get(head, ""), ours, ""])
-    return sorted(lines)
+            lines.append([name, "", "error %", paper.get(head, ""), f"{softmax:.1f} → {error:.1f}", ""])
+    return lines
 
 
 def _cells(results: Iterable[dict[str, Any]]) -> dict[str, dict[Literal["softmax", "summary", "annotations"], Any]]:

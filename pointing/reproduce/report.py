@@ -53,11 +53,12 @@ def in_short(results: Mapping[str, Any]) -> list[list[str]]:
         return []
     if not results["scores"]:
         tested = [_tested(_runs(results, key, 1)[0]) for key in (first, *others)]
-        printed = _printed(experiment, "dev NLL")
-        told = [("NLL", "nll", printed), ("NLL of the same events", "comparable_nll", "")]
-        told = [(name, nll, paper) for name, nll, paper in told if all(nll in one for one in tested)]
-        name = f"{title}, {rows[others[0]]['name']}"
-        return [[name, "dev", what, paper, _arrow(*(one[nll] for one in tested)), ""] for what, nll, paper in told]
+        name, printed = f"{title}, {rows[others[0]]['name']}", _printed(experiment, "dev NLL")
+        return [
+            [name, "dev", what, paper, _arrow(*(one[nll] for one in tested)), ""]
+            for what, nll, paper in (("NLL", "nll", printed), ("NLL of the same events", "comparable_nll", ""))
+            if all(nll in one for one in tested)
+        ]
     lines = []
     for number, test in enumerate(results["scores"]):
         for key, column in product(others, experiment.compared):

@@ -49,7 +49,7 @@ def gather(asked: Asked, out: Path) -> dict[str, Any]:
     rows = [row for group in asked.groups for row in group]
     (out / EXAMPLES).unlink(missing_ok=True)  # of other rows, perhaps
     scores: dict[str, Any] = {}
-    for name, files in asked.tests.items() if experiment.shown else ():
+    for name, files in asked.tests.items():
         for seed in range(1, max(row.seeds for row in rows) + 1):
             groups = [[row for row in group if row.seeds >= seed] for group in asked.groups]
             told = [_evaluated(asked, group, name, files, seed, out) for group in groups if group]
