@@ -26,10 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pointing.dictionary import MODEL_1, Dictionary, Estimate, estimate, induce
 from pointing.errors import Misuse
-from pointing.files import read_text
-from pointing.text import Tokenizer
+from pointing.system.files import read_text
+from pointing.text.aligner import MODEL_1, Estimate, estimate, induce
+from pointing.text.dictionary import Dictionary
+from pointing.text.tokenizer import Tokenizer
 
 Words = Sequence[str]
 Links = set[tuple[int, int]]  # (source position, target position)

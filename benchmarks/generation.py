@@ -24,12 +24,12 @@ import opennmt
 import torch
 from training import SIZES, corpus_of, peak
 
-from pointing.config import Config, Model, checked
-from pointing.corpus import Batch, Corpus
-from pointing.generation import Generator
-from pointing.model import Seq2Seq
-from pointing.search import Search, search
-from pointing.tables import Table
+from pointing.config import Config, Model, Search, checked
+from pointing.corpus.examples import Batch, Corpus
+from pointing.generation.beam import search
+from pointing.generation.generator import Generator
+from pointing.model.seq2seq import Seq2Seq
+from pointing.system.tables import Table
 
 GROWTH = {
     "batch": [(B, 5, 25) for B in (1, 4, 16, 64, 256)],

@@ -33,10 +33,10 @@ from pathlib import Path
 from subprocess import PIPE, STDOUT, run
 from typing import NamedTuple
 
-from pointing.blocks import tokenizer
 from pointing.config import Config, checked
-from pointing.corpus import Corpus
-from pointing.preparation import prepare
+from pointing.corpus.encoding import tokenizer
+from pointing.corpus.examples import Corpus
+from pointing.corpus.preparation import prepare
 
 OTHERS = "configargparse tensorboard flask waitress pyonmttok pyyaml sacrebleu six tqdm requests sentencepiece numpy"
 PEER = ["--no-deps", "OpenNMT-py==2.3.0", "torchtext==0.5.0"]  # what they ask for themselves is too old for us

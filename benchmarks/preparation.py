@@ -21,7 +21,7 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from pointing.files import read_lines
+from pointing.system.files import read_lines
 
 
 def settings(source: Path, target: Path) -> str:

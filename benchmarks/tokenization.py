@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from pointing.errors import Misuse
-from pointing.files import read_text
-from pointing.text import Tokenizer
+from pointing.system.files import read_text
+from pointing.text.tokenizer import Tokenizer
 
 Contestant = Callable[[], Callable[[str], object]]  # builds what takes a line
 

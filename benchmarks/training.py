@@ -26,12 +26,12 @@ import opennmt
 import torch
 
 from pointing.config import Config, checked
-from pointing.corpus import Corpus
-from pointing.distributed import processes
-from pointing.files import write_text
-from pointing.preparation import prepare
-from pointing.tables import Table
-from pointing.training import Trainer
+from pointing.corpus.examples import Corpus
+from pointing.corpus.preparation import prepare
+from pointing.system.files import write_text
+from pointing.system.tables import Table
+from pointing.system.world import processes
+from pointing.training.loop import Trainer
 
 SIZES = {
     "small": {"embedding": 128, "encoder": 192, "hidden": 384, "vocabulary": 5_000},

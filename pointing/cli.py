@@ -55,7 +55,7 @@ def demo(
     from rich.console import Console
 
     from pointing import demo
-    from pointing.output import show
+    from pointing.generation.output import show
 
     table, outputs = demo.run(out, updates)
     table.show()
@@ -80,8 +80,8 @@ def prepare(
 
     Run again with nothing changed, it does nothing.
     """
-    from pointing import preparation
     from pointing.config import read_config
+    from pointing.corpus import preparation
 
     folder = out or Path("corpora") / config.stem
     settings = read_config(config, changes or ())
@@ -111,8 +111,8 @@ def train(
 
     On several processes or machines: torchrun --nproc-per-node N -m pointing train CONFIG. Ctrl-C keeps a checkpoint.
     """
-    from pointing import training
     from pointing.config import read_config
+    from pointing.training import loop as training
 
     folder = out or Path("runs") / config.stem
     settings = read_config(config, changes or ())
@@ -140,9 +140,8 @@ def generate(
     threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Of the CPU.")] = None,
 ) -> None:
     """Lines in, lines out, in order: an output for each line, and of each of its words where it came from."""
-    from pointing import generating
-    from pointing.config import checked, pairs
-    from pointing.search import Search
+    from pointing.config import Search, checked, pairs
+    from pointing.generation import command as generating
 
     asked = {"beam": beam, "nbest": nbest, **pairs(changes or ())}
     settings = checked(Search, asked)
@@ -184,10 +183,9 @@ def evaluate(
 
     The first one is what the others are compared with.
     """
-    from pointing import evaluation
-    from pointing.config import checked, pairs
-    from pointing.search import Search
-    from pointing.vocabulary import Vocabulary
+    from pointing.config import Search, checked, pairs
+    from pointing.evaluation import evaluate as evaluation
+    from pointing.text.vocabulary import Vocabulary
 
     if out is not None and out.exists() and not out.is_dir():
         raise Misuse("this is a file: give a folder for the report", out)
@@ -229,7 +227,9 @@ def plot(
     ] = None,
 ) -> None:
     """Learning curves of runs side by side, or the attention on a text, as a picture."""
-    from pointing import generating, journal, plots
+    from pointing.evaluation import plots
+    from pointing.generation import command as generating
+    from pointing.training import journal
 
     plots.require_matplotlib()
     if attention is not None:
@@ -251,8 +251,8 @@ def dictionary(
     json_output: Annotated[bool, typer.Option("--json", help="Print the file and its size as JSON.")] = False,
 ) -> None:
     """Induce a word dictionary from parallel text."""
-    from pointing import preparation
     from pointing.config import Parallel, Text, checked
+    from pointing.corpus import preparation
 
     text = checked(Text, {"tokenizer": tokenizer, "lowercase": lowercase})
     made = preparation.induce_dictionary(Parallel(source=source, target=target), text, languages)

@@ -192,6 +192,35 @@ class Training(Settings):
         return self
 
 
+class Search(Settings):
+    """How an output is looked for. beam 1 is greedy."""
+
+    beam: Annotated[int, Field(gt=0, le=1_000)] = 5
+    nbest: Positive = 1
+    ranking: Literal["joint", "marginal"] = "joint"
+    """joint: words and locations compete, each with its own probability, the paper's rule. marginal: the same word's
+    probabilities are summed first."""
+    normalize: Literal["none", "dl4mt", "gnmt"] = "dl4mt"
+    """What a log-probability is divided by. dl4mt: the length, the end counted. gnmt: ((5 + length) / 6)^alpha."""
+    alpha: Annotated[float, Field(ge=0, le=100)] = 0.6
+    coverage: Annotated[float, Field(ge=0)] = 0.0  # GNMT's beta: a penalty for source words that got little attention
+    min_length: Annotated[int, Field(ge=0)] = 0
+    max_length: Annotated[int, Field(gt=0, le=100_000)] = 200
+    max_ratio: Annotated[float, Field(gt=0)] | None = 3.0  # at most so many words for each source word, and ten more
+    block_ngrams: Positive | None = None  # no n words in a row twice
+    allow_unk: bool = False  # false: never the unknown word, but the best location or the next word
+    unk_replace: bool = False  # the older trick: an unknown word becomes the source word of most attention
+    large_vocabulary: Positive | None = None  # candidate words of a batch; null: all of the shortlist
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Search:
+        if self.nbest > self.beam:
+            raise ValueError(f"nbest ({self.nbest}) cannot be larger than beam ({self.beam})")
+        if self.min_length > self.max_length:
+            raise ValueError(f"min_length ({self.min_length}) cannot be larger than max_length ({self.max_length})")
+        return self
+
+
 CORPUS = {"data", "text", "vocabulary", "pointers", "embeddings"}  # the sections that decide a prepared corpus
 
 

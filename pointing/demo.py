@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pointing import checkpoint
 from pointing.config import Config, checked
 from pointing.data import names
-from pointing.evaluation import System, evaluate
-from pointing.generating import load
-from pointing.journal import say
-from pointing.output import Output
-from pointing.tables import Table
-from pointing.training import train
+from pointing.evaluation.evaluate import System, evaluate
+from pointing.generation.command import load
+from pointing.generation.output import Output
+from pointing.model import run as checkpoint
+from pointing.system.progress import say
+from pointing.system.tables import Table
+from pointing.training.loop import train
 
 OUTPUTS = {"softmax": "demo-softmax", "pointer-softmax": "demo"}  # each with its run's folder beside the other
 SHOWN = (

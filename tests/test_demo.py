@@ -3,10 +3,11 @@ import random
 import pytest
 import tiny
 
-from pointing import demo, journal
-from pointing.checkpoint import METRICS
+from pointing import demo
 from pointing.data import names
 from pointing.errors import Misuse
+from pointing.model.run import METRICS
+from pointing.training import journal
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,13 @@ import pytest
 import torch
 import yaml
 
-from pointing import checkpoint, journal
 from pointing.cli import main
 from pointing.config import read_config
-from pointing.model import Seq2Seq
-from pointing.preparation import prepare
-from pointing.training import train
+from pointing.corpus.preparation import prepare
+from pointing.model import run as checkpoint
+from pointing.model.seq2seq import Seq2Seq
+from pointing.training import journal
+from pointing.training.loop import train
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = {

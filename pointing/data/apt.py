@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pointing.errors import Failure, Misuse
-from pointing.progress import progress
+from pointing.system.progress import progress
 
 # Read after the system's own settings. The hooks are the system's, and none of its business is done here;
 # the package lists themselves are not needed.

@@ -19,7 +19,7 @@ from pointing.data.descriptions import Description
 from pointing.data.parallel import Corpus, Summary, writing
 from pointing.data.split import deal, groups
 from pointing.errors import Misuse
-from pointing.progress import track
+from pointing.system.progress import track
 
 LONG_ENOUGH = 40  # characters: shorter texts ("LIRC", "remote control (LIRC)") may well differ in length
 TOO_DIFFERENT = 2.5  # times as long, or as short, as is usual between the two languages

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pointing.files import read_text
+from pointing.system.files import read_text
 
 BULLET = re.compile(r"(?:[-–—−]{1,2}|[*+•·・‣▪►]|o|\d{1,2}[.)]|[a-z]\))\s+")
 CONJUNCTION = re.compile(r"(and|or|to|et|ou|und|oder|bzw|y|o|e|och|eller|en|of)\b")

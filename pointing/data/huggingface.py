@@ -10,7 +10,7 @@ from typing import Any
 
 from pointing.data.parallel import Corpus, Summary, writing
 from pointing.errors import Failure, Misuse, missing_extra
-from pointing.progress import track
+from pointing.system.progress import track
 
 SPLITS = {"train": "train", "validation": "dev", "test": "test"}
 LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")

@@ -9,7 +9,7 @@ from typing import Any
 
 from pointing.data.parallel import Corpus, Summary, writing
 from pointing.errors import Failure, Misuse
-from pointing.files import read_text
+from pointing.system.files import read_text
 
 
 def bring(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pointing.errors import Misuse
-from pointing.files import whole_folder
+from pointing.system.files import whole_folder
 
 NOTE = "corpus.json"
 TOKEN = re.compile(r"\w+|[^\w\s]")  # near enough to a tokenizer's count, and the same for every corpus

@@ -8,7 +8,7 @@ from typing import Any
 
 from pointing.config import Parallel, read_config
 from pointing.errors import Misuse
-from pointing.plots import require_matplotlib
+from pointing.evaluation.plots import require_matplotlib
 from pointing.reproduce import page, results, runs
 from pointing.reproduce.experiments import EXPERIMENTS, Experiment
 from pointing.reproduce.outputs import tagged

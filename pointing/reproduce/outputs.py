@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pointing import __version__
 from pointing.config import Parallel, checked
-from pointing.files import digest, read_lines, write_text
 from pointing.reproduce.experiments import Row
 from pointing.reproduce.runs import Job
+from pointing.system.files import digest, read_lines, write_text
 
 if TYPE_CHECKING:
-    from pointing.checkpoint import Run
-    from pointing.evaluation import System
+    from pointing.evaluation.evaluate import System
+    from pointing.model.run import Run
 
 
 class Origin(NamedTuple):
@@ -29,14 +29,14 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, row: Row, seed: int, jobs: Mapping[tuple[str, int], Job]) -> Origin:
-        from pointing.corpus import DICTIONARY
+        from pointing.corpus.examples import DICTIONARY
 
         by = None if row.translated_by is None else jobs[row.translated_by, seed].corpus / DICTIONARY
         return cls(row, seed, jobs[row.trained, seed], by if by is not None and by.exists() else None)
 
     def told(self) -> list[object]:
         """Everything about a row that decides what it writes."""
-        from pointing.checkpoint import MODEL
+        from pointing.model.run import MODEL
 
         by = [] if self.dictionary is None else [digest(self.dictionary)]
         return [self.row.key, dict(self.row.search), digest(self.job.folder / MODEL), __version__, *by]
@@ -44,11 +44,11 @@ class Origin(NamedTuple):
 
 def system(origin: Origin, run: Run, files: Parallel, folder: Path) -> System:
     """A row with what it writes, which is generated if `folder` does not have it."""
-    from pointing.entities import read_tags
-    from pointing.evaluation import System, generate
-    from pointing.lines import Reader
-    from pointing.output import Output
-    from pointing.search import Search
+    from pointing.config import Search
+    from pointing.evaluation.evaluate import System, generate
+    from pointing.generation.output import Output
+    from pointing.generation.reader import Reader
+    from pointing.text.entities import read_tags
 
     row, seed, job, dictionary = origin
     run = run if dictionary is None else run.translating(dictionary)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pointing.files import write_text
-from pointing.plots import learning_curves
+from pointing.evaluation.plots import learning_curves
 from pointing.reproduce import rarest_word, report
 from pointing.reproduce.results import RESULTS, read
-from pointing.tables import Table
+from pointing.system.files import write_text
+from pointing.system.tables import Table
 
 TITLE = "Pointing the Unknown Words, made again"
 ORDER = ("translation", "learning-curves", "summarization-unk", "summarization-entities", rarest_word.KEY)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pointing import __version__
 from pointing.config import RarestWord, checked
-from pointing.files import write_text
-from pointing.plots import learning_curves, require_matplotlib
-from pointing.processes import in_order
-from pointing.progress import following, progress
+from pointing.evaluation.plots import learning_curves, require_matplotlib
 from pointing.reproduce.results import RESULTS, versions
-from pointing.tables import Table, mean_and_spread
+from pointing.system.files import write_text
+from pointing.system.progress import following, progress
+from pointing.system.tables import Table, mean_and_spread
+from pointing.system.workers import in_order
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
 
-    from pointing.rarest_word import Run
+    from pointing.reproduce.rarest_word_task import Run
 
 KEY = "rarest-word"
 PAPER = {"softmax": 48.2, "summary": 17.4}
@@ -91,7 +91,7 @@ def _set_up(made: Synchronized[int]) -> None:
 
 def _run(settings: RarestWord) -> Run:
     """In a worker."""
-    from pointing.rarest_word import run
+    from pointing.reproduce.rarest_word_task import run
 
     def count() -> None:
         assert _made is not None

@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from pointing.comparison import NONE, p_text
+from pointing.evaluation.report import NONE, p_text
 from pointing.reproduce.experiments import EXPERIMENTS, Experiment
 from pointing.reproduce.results import EXAMPLES
-from pointing.tables import Table, mean_and_spread
+from pointing.system.tables import Table, mean_and_spread
 
 COUNTS = {"UNKs left"}
 CURVES = {  # a panel's title → what the validations call it

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pointing import __version__
 from pointing.config import Parallel
 from pointing.errors import Misuse
-from pointing.files import read_text, write_text
-from pointing.processes import cores
 from pointing.reproduce import outputs
 from pointing.reproduce.experiments import Experiment, Row
 from pointing.reproduce.runs import Job
+from pointing.system.files import read_text, write_text
+from pointing.system.workers import cores
 
 if TYPE_CHECKING:
-    from pointing.comparison import Report, Scored
-    from pointing.output import Output
+    from pointing.evaluation.report import Report, Scored
+    from pointing.generation.output import Output
 
 QUANTILES = (0.95, 0.75, 0.5, 0.25, 0.05)  # of the shown outputs: good ones, middling ones, bad ones
 TOLD = ("pairs", "target_tokens", "pointers_per_100", "unknown_share", "reached_by_same_word_or_dictionary")
@@ -81,8 +81,9 @@ def versions() -> dict[str, str]:
 
 def _run(job: Job) -> dict[str, Any]:
     """How a run went: its settings where they matter, its time, its validations."""
-    from pointing import checkpoint, journal
-    from pointing.resuming import State
+    from pointing.model import run as checkpoint
+    from pointing.training import journal
+    from pointing.training.state import State
 
     state = State(**checkpoint.about(job.folder / checkpoint.STATE)["state"])
     events = journal.read(job.folder)
@@ -107,7 +108,7 @@ def _numbers(event: Mapping[str, Any], words: bool) -> dict[str, Any]:
 
 
 def _corpus(folder: Path) -> dict[str, Any]:
-    from pointing.corpus import Corpus
+    from pointing.corpus.examples import Corpus
 
     corpus = Corpus(folder)
     splits = {name: {key: some[key] for key in TOLD} for name, some in corpus.about["statistics"].items()}
@@ -125,7 +126,7 @@ def _evaluated(asked: Asked, rows: Sequence[Row], test: str, files: Parallel, se
 
 def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) -> list[dict[str, Any]]:
     """The rows compared with the experiment's rivals, where these are among them."""
-    from pointing.comparison import compare
+    from pointing.evaluation.report import compare
 
     wanted = {experiment.shown[column] for column in experiment.compared}
     fewer = [replace(one, measures=[m for m in one.measures if m.name in wanted]) for one in report.systems]
@@ -138,8 +139,8 @@ def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) ->
 
 
 def _evaluate(origins: Sequence[outputs.Origin], files: Parallel, kept: Path) -> Report:
-    from pointing import checkpoint
-    from pointing.evaluation import evaluate
+    from pointing.evaluation.evaluate import evaluate
+    from pointing.model import run as checkpoint
 
     jobs = [origin.job for origin in origins]
     loaded = {job.folder: checkpoint.load(job.folder) for job in jobs}

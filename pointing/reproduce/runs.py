@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from pointing.config import CORPUS, Config, read_config
 from pointing.errors import Misuse
-from pointing.processes import cores, in_order
-from pointing.progress import following, progress
 from pointing.reproduce.experiments import Experiment, Row
+from pointing.system.progress import following, progress
+from pointing.system.workers import cores, in_order
 
 
 class Job(NamedTuple):
@@ -82,10 +82,10 @@ def _corpus(config: Config) -> str:
 
 def train(jobs: Sequence[Job], workers: int | None = None) -> None:
     """Makes the runs that are not there yet, several at a time: small matrices gain little from a second core."""
-    from pointing import training
-    from pointing.journal import say
-    from pointing.preparation import prepare
-    from pointing.resuming import ended
+    from pointing.corpus.preparation import prepare
+    from pointing.system.progress import say
+    from pointing.training import loop as training
+    from pointing.training.state import ended
 
     corpora = {job.corpus: job.config for job in jobs}  # also of runs that are there: the report tells of them
     made_from = {folder: prepare(config, folder)[0].about["made_from"] for folder, config in corpora.items()}
@@ -114,7 +114,7 @@ def _begun(job: Job) -> bool:
 
 def _made(job: Job) -> int:
     """Updates so far, as the run's journal tells."""
-    from pointing.journal import read
+    from pointing.training.journal import read
 
     return max((line["update"] for line in read(job.folder)), default=0)
 
@@ -133,7 +133,7 @@ def _nothing() -> None:
 
 def _train(job: Job) -> None:
     """In a worker, whose words go into a file of their own."""
-    from pointing.training import train
+    from pointing.training.loop import train
 
     job.folder.parent.mkdir(parents=True, exist_ok=True)
     with _log(job).open("a", encoding="utf-8") as log, redirect_stderr(log):

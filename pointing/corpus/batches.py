@@ -1,0 +1,154 @@
+"""Which examples make a batch, epoch after epoch; and a batch's candidate words (large-vocabulary trick, §5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pointing.corpus.examples import Batch, Split
+from pointing.text.dictionary import Dictionary
+from pointing.text.vocabulary import EOS, UNK, Vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+POOL = 100  # batches whose examples are sorted by length together
+
+
+def plan(
+    source: Ints,
+    target: Ints,
+    batch: int,
+    by: Literal["sentences", "tokens"],
+    seed: int,
+    epoch: int,
+    pool: int = POOL,
+) -> list[Longs]:
+    """One epoch's batches as rows, in order: examples of like length together, everything else shuffled.
+
+    `source` and `target` are the examples' lengths. The same seed and epoch give the same plan, so the order can be
+    taken up again at any batch.
+    """
+    rng = np.random.default_rng([seed, epoch])
+    lengths = np.maximum(source, target)
+    order = rng.permutation(len(lengths))
+    examples = batch * pool if by == "sentences" else max(1, int(batch * pool / max(1.0, lengths.mean())))
+    batches: list[Longs] = []
+    for start in range(0, len(order), examples):
+        rows = order[start : start + examples]
+        if by == "tokens":
+            rows = rows[np.argsort(lengths[rows], kind="stable")]
+            batches += _by_tokens(rows, lengths[rows], batch)
+        else:
+            batches += _by_sentences(rows[_alike(source[rows], target[rows])], batch)
+    return [batches[number] for number in rng.permutation(len(batches))]
+
+
+def _alike(source: Ints, target: Ints) -> Longs:
+    """An order that puts examples of like length together on both sides.
+
+    By target length, and in each by source length, up and down in turn, so that where one target length ends the next
+    begins with sources as long.
+    """
+    return np.lexsort((np.where(target % 2 == 0, source, -source), target))
+
+
+def _by_sentences(rows: Longs, batch: int) -> list[Longs]:
+    return [rows[start : start + batch] for start in range(0, len(rows), batch)]
+
+
+def _by_tokens(rows: Longs, lengths: Ints, budget: int) -> list[Longs]:
+    """Cuts rows, shortest first, so that no batch has more than `budget` tokens, padding counted; one row at least."""
+    batches, start = [], 0
+    while start < len(rows):
+        some = lengths[start : start + budget]
+        cost = some * np.arange(1, len(some) + 1)
+        taken = max(1, int(np.searchsorted(cost, budget, side="right")))
+        batches.append(rows[start : start + taken])
+        start += taken
+    return batches
+
+
+def padding_share(source: Ints, target: Ints, batches: list[Longs]) -> float:
+    """The share of the places of all padded tensors, source and target, that hold nothing."""
+    real = int(source.sum()) + int(target.sum())
+    padded = sum(len(rows) * (int(source[rows].max()) + int(target[rows].max())) for rows in batches)
+    return 1 - real / max(1, padded)
+
+
+class Batches:
+    """A split's batches without end, epoch after epoch; `epoch` and `done` say where it is, and where to go on."""
+
+    def __init__(
+        self,
+        split: Split,
+        batch: int,
+        by: Literal["sentences", "tokens"] = "sentences",
+        *,
+        seed: int = 1,
+        epoch: int = 0,
+        done: int = 0,
+    ) -> None:
+        self.split, self.size, self.by, self.seed = split, batch, by, seed
+        self.epoch, self.done = epoch, done
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            lengths = self.split.source_lengths, self.split.target_lengths
+            batches = plan(*lengths, self.size, self.by, self.seed, self.epoch)
+            for number in range(self.done, len(batches)):
+                self.done = number + 1
+                if self.done == len(batches):
+                    self.epoch, self.done = self.epoch + 1, 0
+                yield self.split.batch(batches[number])
+
+
+class Translations(NamedTuple):
+    """The dictionary between two vocabularies, as arrays: ids[offsets[source id] : offsets[source id + 1]]."""
+
+    offsets: Longs
+    ids: Ints
+
+    @classmethod
+    def between(cls, source: Vocabulary, target: Vocabulary, dictionary: Dictionary) -> Translations:
+        pairs = {(source[word], target[other]) for word, other, _ in dictionary.pairs()}
+        known = sorted((x, y) for x, y in pairs if x != UNK and y != UNK)
+        array = np.array(known, dtype=np.int64).reshape(-1, 2)
+        return cls(np.searchsorted(array[:, 0], np.arange(len(source) + 1)), array[:, 1].astype(np.int32))
+
+    def of(self, x: Longs) -> Longs:
+        """The target ids that any of the source ids translates to."""
+        start, count = self.offsets[x], self.offsets[x + 1] - self.offsets[x]
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        translated: Longs = self.ids[np.repeat(start, count) + within].astype(np.int64)
+        return translated
+
+
+def candidates(
+    batch: Batch,
+    size: int,
+    V: int,
+    translations: Translations | None = None,
+    training: bool = True,
+) -> Tensor:
+    """The target words that compete in this batch (large-vocabulary trick, paper §5.2), sorted, at least `size`.
+
+    The source's words and their translations, in training the gold words, then the most common target words.
+    """
+    import torch
+
+    x_words = batch.x_words[batch.x_mask].numpy()
+    wanted = [np.array([EOS, UNK]), x_words[x_words < V]]
+    if training:
+        y = batch.y[batch.mask].numpy()
+        wanted.append(y[y < V])
+    if translations is not None:
+        wanted.append(translations.of(np.unique(batch.x[batch.x_mask].numpy())))
+    chosen = np.unique(np.concatenate(wanted))
+    common = np.setdiff1d(np.arange(min(V, size)), chosen, assume_unique=True)  # ids go from common to rare
+    return torch.from_numpy(np.sort(np.concatenate([chosen, common[: max(0, size - len(chosen))]])))

@@ -1,0 +1,1 @@
+"""Metrics with signatures, copy metrics, significance, reports, plots."""

@@ -1,0 +1,142 @@
+"""Pictures: learning curves, attention with the switch, its reliability. matplotlib, an extra, imported only here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pointing.errors import Misuse, missing_extra
+from pointing.evaluation.copy_metrics import Bin
+from pointing.generation.output import Output
+from pointing.system.files import whole_file
+from pointing.text.tokenizer import visible
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Curve = Sequence[tuple[float, float]]
+COLUMNS = 3  # panels beside each other
+
+
+def require_matplotlib() -> None:
+    """Says so before a long run, rather than after it, if the pictures cannot be made."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise missing_extra("matplotlib", "plots") from None
+
+
+def learning_curves(
+    path: Path,
+    panels: Mapping[str, Mapping[str, Sequence[Curve]]],
+    x_label: str,
+    y_label: str = "",
+    *,
+    one_scale: bool = True,
+) -> None:
+    """One panel a title; in it one colour a label, a thin line for each of its curves (one a seed).
+
+    `one_scale`: the panels show the same measure, from 0 on; else each one has a scale of its own.
+    """
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(4.8 * columns, 3.4 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=one_scale, squeeze=False)
+    axes = list(grid.flat)
+    for axis in axes[len(panels) :]:
+        axis.set_visible(False)
+    for axis, (title, labels) in zip(axes, panels.items(), strict=False):
+        for colour, (label, curves) in enumerate(labels.items()):
+            for number, curve in enumerate(curves):
+                x, y = zip(*curve, strict=True)
+                axis.plot(x, y, color=f"C{colour}", linewidth=1.4, label=label if number == 0 else None)
+        axis.set_title(title, fontsize=10)
+        axis.grid(alpha=0.3)
+    figure.supxlabel(x_label, fontsize=10)
+    figure.supylabel(y_label, fontsize=10)
+    if one_scale:
+        axes[0].set_ylim(bottom=0)
+    axes[0].legend(fontsize=8)
+    save(figure, path)
+
+
+def installed() -> bool:
+    try:
+        require_matplotlib()
+    except Misuse:
+        return False
+    return True
+
+
+def attention(output: Output) -> Figure:
+    """Where the model looked at each step, and above it the switch: 1 is the shortlist, 0 a pointer."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    line, tokens = output.source, output.tokens
+    source = [visible(line.raw(position)) for position in range(len(line.ids))]
+    figure = Figure(figsize=(1.5 + 0.42 * max(1, len(tokens)), 2.2 + 0.24 * max(1, len(source))), layout="constrained")
+    if not tokens or not source:
+        return figure
+    switch, matrix = figure.subplots(2, 1, sharex=True, height_ratios=[1, max(2, len(source) / 4)])
+    colours = ["C0" if token.origin == "shortlist" else "C2" for token in tokens]
+    switch.bar(range(len(tokens)), [token.shortlist for token in tokens], color=colours)
+    switch.set_ylim(0, 1)
+    switch.set_ylabel("d_t", fontsize=8)
+    rows = [token.attention if token.attention is not None else np.zeros(len(source)) for token in tokens]
+    matrix.imshow(np.stack(rows, 1), cmap="Greys", vmin=0, vmax=1, aspect="auto")
+    matrix.set_yticks(range(len(source)), source, fontsize=7)
+    matrix.set_xticks(
+        range(len(tokens)), [visible(token.text) for token in tokens], fontsize=7, rotation=60, ha="right"
+    )
+    for step, (token, colour) in enumerate(zip(tokens, colours, strict=True)):
+        matrix.get_xticklabels()[step].set_color(colour)
+        if token.source is not None:
+            matrix.add_patch(
+                Rectangle((step - 0.5, token.source - 0.5), 1, 1, fill=False, edgecolor="C2", linewidth=1.5)
+            )
+    return figure
+
+
+def reliability(path: Path, systems: Mapping[str, Sequence[Bin]]) -> None:
+    """How often the shortlist was right where the switch said d_t, a line a system; below, how often it said so.
+
+    A switch that means what it says lies on the diagonal.
+    """
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.6, 5.4), layout="constrained")
+    curve, counts = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    curve.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
+    for number, (name, bins) in enumerate(systems.items()):
+        points = [(bin.mean, bin.observed) for bin in bins if bin.mean is not None and bin.observed is not None]
+        x, y = zip(*points, strict=True) if points else ((), ())
+        curve.plot(x, y, color=f"C{number}", marker="o", markersize=4, linewidth=1.4, label=name)
+        edges = [bins[0].low, *(bin.high for bin in bins)]
+        counts.stairs([bin.steps for bin in bins], edges, color=f"C{number}", linewidth=1.4)
+    curve.set_ylabel("share of steps whose word was of the shortlist", fontsize=9)
+    curve.set_ylim(-0.02, 1.02)
+    curve.grid(alpha=0.3)
+    curve.legend(fontsize=8)
+    counts.set_yscale("symlog")
+    counts.set_ylabel("steps", fontsize=9)
+    counts.set_xlabel("d_t, the switch's probability of the shortlist", fontsize=9)
+    counts.set_xlim(0, 1)
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """The whole picture, in the format that the name ends with."""
+    kind = path.suffix.removeprefix(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise Misuse("a picture's name ends with .png, .svg or .pdf", path)
+    with whole_file(path) as part:
+        figure.savefig(part, format=kind, dpi=150)

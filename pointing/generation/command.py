@@ -1,0 +1,128 @@
+"""`pointing generate`: from files or a pipe to lines, JSON, colours or a page, by one process or several."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from pointing.config import Search
+from pointing.errors import Misuse
+from pointing.generation.generator import WINDOW, Generator
+from pointing.generation.html_page import page
+from pointing.generation.output import Output, show
+from pointing.model import run as checkpoint
+from pointing.system.files import BOM, read_lines, whole_file
+from pointing.system.progress import say
+from pointing.system.world import processes
+from pointing.text import entities
+
+Kind = Literal["text", "tokenized", "json", "show"]
+STDIN = Path("-")
+
+
+def load(folder: str | Path, device: str = "auto", dictionary: str | Path | None = None) -> Generator:
+    """The best model of a run, ready to generate; what it copies is translated by a dictionary, if there is one."""
+    with processes(device) as here:
+        return _load(folder, here.device, dictionary)
+
+
+def _load(folder: str | Path, device: torch.device, dictionary: str | Path | None) -> Generator:
+    run = checkpoint.load(folder)
+    if dictionary is not None:
+        run = run.translating(dictionary)
+    return Generator(run.config, run.source, run.target, run.dictionary, run.model.to(device))
+
+
+def print_all(
+    run: Path,
+    files: list[Path],
+    settings: Search,
+    kind: Kind,
+    *,
+    html: Path | None = None,
+    tags: Path | None = None,
+    dictionary: Path | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+) -> None:
+    """Everything on standard output as it comes; under torchrun, by the first process."""
+    if threads is not None:
+        torch.set_num_threads(threads)
+    _check(files, html)
+    with processes(device) as here:
+        generator = _load(run, here.device, dictionary)
+        lines = chain.from_iterable(map(_lines, files or [STDIN]))
+        if tags is not None and not generator.read.entities:
+            raise Misuse("tags are for runs that point at entities, which this one does not: leave out --tags", tags)
+        tagged = None if tags is None else entities.read_tags(tags)
+        typed = (not files or STDIN in files) and sys.stdin.isatty()  # somebody waits for the answer to each line
+        window, on_all = 1 if typed else WINDOW, here.world > 1
+        outputs = generator.stream(
+            lines, settings, attention=html is not None, tags=tagged, window=window, on_all=on_all
+        )
+        if html is None or not here.first:  # only one process may write the page
+            _print(outputs, kind, settings)
+        else:
+            with whole_file(html) as part, part.open("w", encoding="utf-8") as file:
+                file.writelines(page(_printed(outputs, kind, settings), str(run)))
+
+
+def _check(files: list[Path], html: Path | None) -> None:
+    """What would go wrong later is said before any work. A pipe is as good as a file."""
+    for file in files:
+        if file != STDIN and not file.exists():
+            raise Misuse("there is no such file", file)
+        if file.is_dir():
+            raise Misuse("this is a folder, not a file of lines", file)
+    if sys.stdin is None and (not files or STDIN in files):
+        raise Misuse("there is nothing to read: standard input is closed; give a file")
+    if sys.stdout is None:
+        raise Misuse("there is nowhere to write: standard output is closed")
+    if html is not None and html.is_dir():
+        raise Misuse("this is a folder: give a file for the page", html)
+    if html is not None and html.exists() and any(file.exists() and html.samefile(file) for file in files):
+        raise Misuse("the page would take the place of the text: give another file", html)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 in, UTF-8 out, whatever the locale
+        sys.stdout.reconfigure(encoding="utf-8")
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    """The lines of a file, or of standard input as they come."""
+    if file != STDIN:
+        yield from read_lines(file)
+        return
+    for number, line in enumerate(sys.stdin.buffer):
+        yield line if number else line.removeprefix(BOM)
+
+
+def _print(outputs: Iterable[Output], kind: Kind, settings: Search) -> None:
+    for _ in _printed(outputs, kind, settings):
+        pass
+
+
+def _printed(outputs: Iterable[Output], kind: Kind, settings: Search) -> Iterator[Output]:
+    """The outputs again, each printed on its way; what went wrong with a line is said on stderr."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for output in outputs:
+        if output.warning is not None:
+            say(f"line {output.line:,}: {output.warning}")
+        if kind == "show":
+            for one in [output, *output.alternatives]:
+                console.print(show(one))
+        elif kind == "json":
+            print(json.dumps(output.json(), ensure_ascii=False))
+        else:
+            for one in [output, *output.alternatives]:
+                text = one.tokenized if kind == "tokenized" else one.text
+                print(text if settings.nbest == 1 else f"{one.line} ||| {text} ||| {one.score:.4f}")
+        sys.stdout.flush()
+        yield output

@@ -1,0 +1,186 @@
+"""Lines in, outputs out: in order, one for each, in windows, so that a pipe without end needs no more memory.
+
+raw lines → what the model reads → search, batch by batch → words with their origin
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import islice, starmap
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from pointing.config import Config, Search
+from pointing.corpus.batches import Translations, candidates
+from pointing.corpus.encoding import tokenizer
+from pointing.corpus.examples import Batch
+from pointing.errors import Misuse
+from pointing.generation.beam import Hypothesis, not_training, search
+from pointing.generation.output import Output, Writer
+from pointing.generation.reader import Line, Reader
+from pointing.model.seq2seq import Seq2Seq
+from pointing.text.dictionary import Dictionary
+from pointing.text.entities import Tagged
+from pointing.text.vocabulary import Vocabulary
+
+WINDOW = 2048  # lines that are sorted by length together
+TOKENS = 256, 2048  # source tokens of a batch at least and at most, padding counted; more make it no faster
+SCORES = 1 << 24  # numbers that the shortlist may have at one step: sources × hypotheses × words
+
+
+class Generator:
+    """A trained model with all that it takes to use it on raw lines."""
+
+    def __init__(
+        self,
+        config: Config,
+        source: Vocabulary,
+        target: Vocabulary,
+        dictionary: Dictionary | None,
+        model: Seq2Seq,
+    ) -> None:
+        self.target, self.model = target, model
+        self.read = Reader(config, source, target, dictionary)
+        self.tokenizer = tokenizer(config.text, config.data.languages[1])
+        self.translations = None if dictionary is None else Translations.between(source, target, dictionary)
+
+    def generate(
+        self,
+        lines: Iterable[str | bytes],
+        settings: Search | None = None,
+        *,
+        attention: bool = False,
+        tags: Iterable[Tagged] | None = None,
+    ) -> list[Output]:
+        """An output for each line; with `attention` its words know where the model looked."""
+        return list(self.stream(lines, settings, attention=attention, tags=tags))
+
+    def stream(
+        self,
+        lines: Iterable[str | bytes],
+        settings: Search | None = None,
+        *,
+        attention: bool = False,
+        tags: Iterable[Tagged] | None = None,
+        window: int = WINDOW,
+        on_all: bool = False,
+    ) -> Iterator[Output]:
+        """The same one by one, in the lines' order, while they come in.
+
+        With `on_all`, by all processes of torchrun: the first reads the lines and gets all outputs, the others none.
+        """
+
+        if self.read.needs_tags and tags is None:
+            raise Misuse("this run was trained on tagged entities: the lines need tags too (generate --tags)")
+
+        def work(first: int, some: list[str | bytes], tagged: list[Tagged] | None) -> list[Output]:
+            return self.run(self.read(some, tagged), settings, attention=attention, first=first)
+
+        windows = _windows(lines, tags, window)
+        for outputs in _on_all(work, windows) if on_all else starmap(work, windows):
+            yield from outputs
+
+    def run(
+        self, lines: Sequence[Line], settings: Search | None = None, *, attention: bool = False, first: int = 1
+    ) -> list[Output]:
+        """Outputs of lines that have been read, numbered from `first`; those of like length are worked on together."""
+        settings = settings or Search()
+        writer = Writer(self.target, self.tokenizer, settings.unk_replace)
+        outputs = [writer.write([], line, first + row) for row, line in enumerate(lines)]
+        batches = list(self._batches(lines, settings))
+
+        def work(rows: list[int]) -> list[list[Hypothesis]]:
+            batch = as_batch([lines[row] for row in rows])
+            words = self._candidates(batch, settings)
+            entities = self.target.placeholders
+            return search(self.model, batch, settings, candidates=words, placeholders=entities, locations=attention)
+
+        with not_training(self.model), _side_by_side(len(batches)) as each:
+            for rows, found in zip(batches, each(work, batches), strict=True):
+                for row, hypotheses in zip(rows, found, strict=True):
+                    outputs[row] = writer.write(hypotheses, lines[row], first + row)
+        return outputs
+
+    def _batches(self, lines: Sequence[Line], settings: Search) -> Iterator[list[int]]:
+        """Rows of like length, so many that a step fits into memory; empty lines are in none."""
+        lengths = np.array([len(line.ids) for line in lines])
+        order = np.argsort(lengths, kind="stable")
+        order = order[lengths[order] > 0]
+        share = -(-int(lengths.sum() + len(order)) // torch.get_num_threads())  # so that every thread has a batch
+        budget = min(max(share, TOKENS[0]), TOKENS[1])
+        most = max(1, SCORES // (settings.beam * (settings.large_vocabulary or len(self.target))))
+        while len(order):
+            padded = (lengths[order[:most]] + 1) * np.arange(1, len(order[:most]) + 1)
+            taken = max(1, int(np.searchsorted(padded, budget, side="right")))
+            yield order[:taken].tolist()
+            order = order[taken:]
+
+    def _candidates(self, batch: Batch, settings: Search) -> Tensor | None:
+        size = settings.large_vocabulary
+        return None if size is None else candidates(batch, size, len(self.target), self.translations, training=False)
+
+
+def as_batch(lines: Sequence[Line]) -> Batch:
+    """Lines as tensors, without a target."""
+    lengths = np.array([len(line.ids) for line in lines])
+    x_mask = np.arange(lengths.max() + 1) <= lengths[:, None]  # each source ends with EOS
+    x, x_words = np.zeros((2, *x_mask.shape), np.int64)
+    real = np.arange(x_mask.shape[1]) < lengths[:, None]
+    x[real] = np.concatenate([line.ids for line in lines])
+    x_words[real] = np.concatenate([line.names for line in lines])
+    nothing = np.zeros((len(lines), 0), np.int64)
+    arrays = (x, x_mask, x_words, nothing, nothing, nothing > 0)
+    return Batch(np.arange(len(lines)), *(torch.from_numpy(array) for array in arrays))
+
+
+@contextmanager
+def _side_by_side(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """A `map` that works on as many batches at a time as torch has threads, each with one.
+
+    The steps are small: threads that share in each of them wait for one another most of the time.
+    """
+    threads = torch.get_num_threads()
+    if min(threads, jobs) < 2:
+        yield map
+        return
+    with ThreadPoolExecutor(min(threads, jobs), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        try:
+            yield pool.map
+        finally:
+            torch.set_num_threads(threads)
+
+
+def _on_all(work: Callable[..., list[Output]], windows: Iterator[Any]) -> Iterator[list[Output]]:
+    """`starmap` by all processes: the first has the windows, and gets what comes of them, in order."""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    while True:
+        shares: list[Any] = list(islice(windows, world)) if rank == 0 else []
+        shares += [(0, [], None) if shares else None] * (world - len(shares))
+        share: list[Any] = [None]
+        dist.scatter_object_list(share, shares if rank == 0 else None)
+        if share[0] is None:
+            return
+        gathered: list[Any] | None = [None] * world if rank == 0 else None
+        dist.gather_object(work(*share[0]), gathered)
+        yield from gathered or []
+
+
+def _windows(
+    lines: Iterable[str | bytes], tags: Iterable[Tagged] | None, window: int
+) -> Iterator[tuple[int, list[str | bytes], list[Tagged] | None]]:
+    """So many lines at a time, with the number of the first and their tags if there are any."""
+    first, coming, tagged = 1, iter(lines), None if tags is None else iter(tags)
+    while some := list(islice(coming, window)):
+        theirs = None if tagged is None else list(islice(tagged, len(some)))
+        if theirs is not None and len(theirs) < len(some):
+            raise Misuse(f"there are tags of {first - 1 + len(theirs):,} lines only: every line needs its own")
+        yield first, some, theirs
+        first += len(some)
+    if tagged is not None and next(tagged, None) is not None:
+        raise Misuse(f"there are {first - 1:,} lines, but tags of more: line n of both must be one example")

@@ -1,0 +1,1 @@
+"""Encoder, attention, decoder, loss, and the folder of a run."""

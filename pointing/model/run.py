@@ -1,0 +1,173 @@
+"""A run's folder: the settings, the vocabularies, the best weights, and all that is needed to go on training.
+
+Weights and training state are safetensors files, each written whole or not at all. No pickle is read or written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from pointing.config import Config, checked
+from pointing.corpus.encoding import read_dictionary
+from pointing.corpus.examples import DICTIONARY, LEXICON, PREPARED, Corpus
+from pointing.errors import Misuse
+from pointing.model.seq2seq import Seq2Seq
+from pointing.system.files import whole_file, write_text
+from pointing.text.dictionary import Dictionary
+from pointing.text.vocabulary import Vocabulary
+
+FORMAT = "pointing-1"  # raised when older files cannot be read any more
+MODEL, STATE, METRICS = "model.safetensors", "training.safetensors", "metrics.jsonl"
+
+
+class Run(NamedTuple):
+    """A trained model and what it needs to read and write words."""
+
+    config: Config
+    source: Vocabulary
+    target: Vocabulary
+    dictionary: Dictionary | None
+    model: Seq2Seq
+    about: dict[str, Any]  # of its weights: the update, the dev scores
+
+    def translating(self, dictionary: str | Path) -> Run:
+        """The same model; what it copies, or puts in an UNK's place, is written as this dictionary translates it."""
+        if self.config.text.subwords is not None or self.config.pointers.policy == "entities":
+            written = "entities" if self.config.text.subwords is None else "pieces of words"
+            raise Misuse(f"a dictionary is of single words, and this run copies {written}", dictionary)
+        words = read_dictionary(dictionary, self.config)
+        pointers = self.config.pointers.model_copy(update={"policy": "dictionary", "dictionary": Path(dictionary)})
+        return self._replace(config=self.config.model_copy(update={"pointers": pointers}), dictionary=words)
+
+
+def load(folder: str | Path) -> Run:
+    """The run's best model so far, ready to generate."""
+    folder = Path(folder)
+    config = settings(folder)
+    tensors, about = read(folder / MODEL)
+    placeholders = about.get("placeholders", 0)  # a training state has none, and is refused below
+    subwords = config.text.subwords is not None
+    source, target = (
+        Vocabulary.load(folder / f"{side}.vocabulary", placeholders, subwords) for side in ("source", "target")
+    )
+    dictionary = folder / DICTIONARY
+    model = Seq2Seq(config.model, len(source), len(target))
+    put(tensors, dict(model.named_parameters()), folder / MODEL)
+    if odd := [name for name, weight in model.named_parameters() if not weight.isfinite().all()]:
+        raise Misuse(f"{odd[0]} has weights that are not numbers: train it again", folder / MODEL)
+    words = Dictionary.load(dictionary) if dictionary.exists() else None
+    return Run(config, source, target, words, model.eval(), about)
+
+
+def settings(folder: Path) -> Config:
+    """The settings that a run was made with."""
+    path = folder / "config.yaml"
+    if not path.exists():
+        raise Misuse("not a run: there is no config.yaml in it; `pointing train` makes runs", folder)
+    try:
+        values = yaml.safe_load(path.read_bytes())
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Misuse(f"cannot be read: {' '.join(str(error).split())}", path) from None
+    return checked(Config, values if isinstance(values, dict) else {}, path)
+
+
+def check_free(folder: Path) -> None:
+    """A new run takes the place of nothing but what a run left that was killed before its first checkpoint."""
+    if (folder / PREPARED).exists():
+        raise Misuse("this is a prepared corpus: give another folder for the run with --out", folder)
+    if (folder / STATE).exists() or (folder / MODEL).exists():
+        raise Misuse("there is a run in this folder: go on with --resume, or choose another with --out", folder)
+    there = [name for name in ("config.yaml", METRICS, "tensorboard", *LEXICON) if (folder / name).exists()]
+    if there and not (folder / "source.vocabulary").exists():
+        what = f"there is a {there[0]} in this folder, and no run: a run would write its own in its place"
+        raise Misuse(f"{what}; choose another folder with --out", folder)
+
+
+def start(folder: Path, config: Config, corpus: Corpus) -> None:
+    """A new run's folder: settings, vocabularies, dictionary; what an older run left in it is removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    clear_away(folder)
+    for old in (MODEL, STATE, METRICS):
+        (folder / old).unlink(missing_ok=True)
+    shutil.rmtree(folder / "tensorboard", ignore_errors=True)
+    for name in LEXICON:
+        (folder / name).unlink(missing_ok=True)
+        if (corpus.folder / name).exists():
+            with whole_file(folder / name) as part:
+                shutil.copyfile(corpus.folder / name, part)
+    plain = config.model_dump(mode="json")
+    write_text(folder / "config.yaml", yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+
+
+def clear_away(folder: Path) -> None:
+    """Removes the files that a run was writing when it was killed."""
+    for pattern in (
+        *(f".{name}.*.part" for name in (MODEL, STATE, METRICS)),
+        ".tmp??????",
+    ):  # the last: safetensors' own
+        for part in folder.glob(pattern):
+            part.unlink(missing_ok=True)
+
+
+def write(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+    """A safetensors file with `about` in its header, on the disk before it takes the old one's place."""
+    with whole_file(path) as part:
+        try:
+            plain = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
+            mode = part.stat().st_mode
+            save_file(plain, part, {"format": "pt", "pointing": FORMAT, "about": json.dumps(about)})
+            part.chmod(mode)  # safetensors puts a file of its own in the place, readable to nobody else
+        except SafetensorError as error:
+            raise OSError(None, str(error)) from None
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and what the header says about them; a file that is cut, or not ours, is refused."""
+    with _opened(path) as (file, about):
+        return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+
+
+def about(path: Path) -> dict[str, Any]:
+    """What the header says, without the tensors."""
+    with _opened(path) as (_, said):
+        return said
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    if not path.exists():
+        raise Misuse("there is no such checkpoint; has the run reached its first one?", path)
+    try:
+        with safe_open(path, "pt") as file:
+            header = file.metadata() or {}
+            if header.get("pointing") != FORMAT:
+                known = header.get("pointing", "none of ours")
+                raise Misuse(f"this file is {known}; this version of pointing reads {FORMAT}", path)
+            yield file, json.loads(header["about"])
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise Misuse(f"not a whole checkpoint ({error}); it was cut off, or is another program's", path) from None
+
+
+def put(tensors: dict[str, Tensor], places: dict[str, Tensor], path: Path) -> None:
+    """Copies tensors where they belong; what is missing, too much or of another shape is refused."""
+    if tensors.keys() != places.keys():
+        odd = ", ".join(sorted(tensors.keys() ^ places.keys())[:3])
+        raise Misuse(f"these weights are of another model: {odd} only on one side", path)
+    for name, place in places.items():
+        if place.shape != tensors[name].shape:
+            shapes = f"{tuple(tensors[name].shape)} in the file, {tuple(place.shape)} in the model"
+            raise Misuse(f"these weights are of another model: {name} is {shapes}", path)
+        place.data.copy_(tensors[name])

@@ -1,0 +1,1 @@
+"""Files, progress, tables, worker processes, torch.distributed."""

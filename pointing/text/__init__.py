@@ -1,0 +1,1 @@
+"""Raw lines to tokens that know their place, and back; vocabulary, dictionary, entities, subwords."""

@@ -1,0 +1,90 @@
+"""Shortlist words, or pieces, ↔ ids. The end of sentence, the unknown word and placeholders are ids, never words.
+
+So a text may contain `</s>` or `<unk>` like any other word: it is on its own line of the file, with its own id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from pointing.errors import Misuse
+from pointing.system.files import write_text
+from pointing.text.entities import placeholder
+from pointing.text.subwords import Merges, learn
+
+EOS, UNK = 0, 1
+MERGES = ".merges"
+FIRST = 2  # placeholders come next, then words, the most frequent first
+
+
+class Vocabulary:
+    def __init__(
+        self, words: Sequence[str], counts: Sequence[int], placeholders: int = 0, merges: Merges | None = None
+    ) -> None:
+        """`words` from the most frequent down, each with its count; ids FIRST … are `placeholders` for entities.
+
+        With `merges` they are pieces, into which these cut words.
+        """
+        self.words, self.counts, self.placeholders, self.merges = list(words), list(counts), placeholders, merges
+        start = FIRST + placeholders
+        self._ids = {word: start + rank for rank, word in enumerate(self.words)}
+        self._ids |= {placeholder(number): FIRST + number - 1 for number in range(1, placeholders + 1)}
+
+    def __len__(self) -> int:
+        return FIRST + self.placeholders + len(self.words)
+
+    def __getitem__(self, word: str) -> int:
+        return self._ids.get(word, UNK)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._ids
+
+    def ids(self, words: Iterable[str]) -> npt.NDArray[np.int32]:
+        return np.fromiter((self._ids.get(word, UNK) for word in words), dtype=np.int32)
+
+    def word(self, number: int) -> str | None:
+        """The word of an id; None for what is not a word."""
+        rank = number - FIRST - self.placeholders
+        return self.words[rank] if rank >= 0 else None
+
+    def save(self, path: Path) -> None:
+        """A word a line with its count; merges in a file of their own beside it."""
+        if self.merges is not None:
+            self.merges.save(path.with_suffix(MERGES))
+        write_text(path, "".join(f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True)))
+
+    @classmethod
+    def load(cls, path: Path, placeholders: int = 0, subwords: bool = False) -> Vocabulary:
+        try:
+            whole = path.read_bytes().decode("utf-8")  # not by read_text: a first word may begin with U+FEFF
+        except (OSError, UnicodeDecodeError) as error:
+            raise Misuse(f"this vocabulary cannot be read ({error})", path) from None
+        words, counts = [], []
+        for line, text in enumerate(whole.removesuffix("\n").split("\n") if whole else [], 1):
+            word, tab, count = text.partition("\t")
+            if not word or not tab or not count.isdecimal():
+                raise Misuse("not a word, a tab and its count", path, line)
+            words.append(word)
+            counts.append(int(count))
+        if len(set(words)) < len(words):
+            raise Misuse("the same word stands on two lines", path)
+        return cls(words, counts, placeholders, Merges.load(path.with_suffix(MERGES)) if subwords else None)
+
+    @classmethod
+    def build(cls, counts: Mapping[str, int], size: int | None, min_count: int, placeholders: int = 0) -> Vocabulary:
+        """The most frequent words, `size` ids with the two that are none, placeholders beside; ties by the alphabet."""
+        kept = [(word, count) for word, count in counts.items() if count >= min_count and not word.startswith(" ")]
+        kept.sort(key=lambda item: (-item[1], item[0]))
+        kept = kept if size is None else kept[: max(0, size - FIRST)]
+        return cls([word for word, _ in kept], [count for _, count in kept], placeholders)
+
+    @classmethod
+    def of_pieces(cls, counts: Mapping[str, int], size: int, min_count: int) -> Vocabulary:
+        """All pieces that merges of the counted words make, `size` ids with the two that are none; none is left out."""
+        merges, found = learn(counts, size - FIRST, min_count)
+        kept = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        return cls([piece for piece, _ in kept], [count for _, count in kept], merges=merges)

@@ -1,0 +1,1 @@
+"""The loop over updates; state and resuming, optimisers, journal, validation."""

@@ -1,0 +1,88 @@
+"""What a training run tells: metrics.jsonl and TensorBoard events in its folder, plain lines on stderr."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pointing.errors import Misuse
+from pointing.model.run import METRICS
+from pointing.system.files import write_text
+from pointing.system.progress import say
+
+
+class Journal:
+    """One line of JSON for every event, with its update; taken up again at an update, later lines are dropped."""
+
+    def __init__(self, folder: Path, update: int = 0) -> None:
+        self.path = folder / METRICS
+        if update == 0:
+            write_text(self.path, "")
+        else:
+            kept = [line for line in read(folder) if line["update"] <= update]
+            write_text(self.path, "".join(json.dumps(line) + "\n" for line in kept))
+        self.file = self.path.open("a", encoding="utf-8")
+        self.board = _tensorboard(folder / "tensorboard", update)
+
+    def note(self, event: str, update: int, numbers: Mapping[str, Any]) -> None:
+        """One event. Numbers go to TensorBoard too, those of inner mappings with their name before them."""
+        self.file.write(json.dumps({"event": event, "update": update, **numbers}) + "\n")
+        self.file.flush()
+        if self.board is not None:
+            for name, number in _flat(numbers):
+                self.board.add_scalar(f"{event}/{name}", number, update)
+
+    def samples(self, update: int, texts: list[str]) -> None:
+        if self.board is not None:
+            for number, text in enumerate(texts, 1):
+                self.board.add_text(f"sample {number}", text, update)
+
+    def picture(self, name: str, update: int, figure: Any) -> None:
+        if self.board is not None:
+            self.board.add_figure(name, figure, update)
+
+    def close(self) -> None:
+        self.file.close()
+        if self.board is not None:
+            self.board.close()
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """A run's events so far; a last line that was cut off is not one."""
+    path = folder / METRICS
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def curve(folder: Path, measure: str) -> list[tuple[float, float]]:
+    """A run's validations as (update, value); one of these at least must have the measure."""
+    found = [line for line in read(folder) if line["event"] == "validation"]
+    if not found:
+        raise Misuse("there is no validation in this run yet: nothing to draw", folder / METRICS)
+    points = [(line["update"], line[measure]) for line in found if isinstance(line.get(measure), int | float)]
+    if not points:
+        known = ", ".join(name for name, value in found[-1].items() if isinstance(value, float))
+        raise Misuse(f"no validation has {measure}; there are {known}", folder / METRICS)
+    return points
+
+
+def _flat(numbers: Mapping[str, Any]) -> list[tuple[str, float]]:
+    flat: list[tuple[str, float]] = []
+    for name, value in numbers.items():
+        if isinstance(value, Mapping):
+            flat += [(f"{name}_{inner}", number) for inner, number in _flat(value)]
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            flat.append((name, value))
+    return flat
+
+
+def _tensorboard(folder: Path, update: int) -> Any:
+    """A writer of events, if TensorBoard is installed (an extra)."""
+    try:
+        from torch.utils.tensorboard.writer import SummaryWriter
+    except ImportError:
+        say("(no TensorBoard events: pip install 'pointing[tensorboard]' for them; metrics.jsonl has the same numbers)")
+        return None
+    return SummaryWriter(str(folder), purge_step=update + 1 if update else None)

@@ -1,0 +1,270 @@
+"""Runs and files, scored against references: through Python and through the real command."""
+
+import json
+import sys
+
+import pytest
+import tiny
+
+from pointing.cli import main
+from pointing.config import Search
+from pointing.errors import Misuse
+from pointing.evaluation.evaluate import System, evaluate, generate, open_systems
+from pointing.model import run as checkpoint
+from pointing.text.vocabulary import UNK, Vocabulary
+
+FEW = {"resamples": 20, "trials": 20}
+GREEDY = Search(beam=1, max_length=12)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two runs on one corpus, its dev part, and a file of hypotheses that are the references but for the last."""
+    folder = tmp_path_factory.mktemp("evaluation")
+    tiny.untrained(folder, {"text": {"digits": "fold"}})
+    tiny.untrained(folder, {"text": {"digits": "fold"}, "model": {"output": "softmax"}}, name="softmax", seed=1)
+    right = (folder / "dev.target").read_text().splitlines()
+    (folder / "nearly").write_text("".join(f"{text}\n" for text in [*right[:-1], "wrong"]))
+    return folder
+
+
+def score(report, name, system=0):
+    return report.json()["systems"][system]["scores"][name]["score"]
+
+
+def names(report, system=0):
+    return set(report.json()["systems"][system]["scores"])
+
+
+def test_a_run_a_softmax_and_a_file_side_by_side(folder):
+    systems = open_systems([folder / "run", folder / "softmax", folder / "nearly"], GREEDY)
+    report = evaluate(systems, folder / "dev.source", [folder / "dev.target"], **FEW)
+    assert [system.name for system in report.systems] == ["run", "softmax", "nearly"]
+    assert report.table().header == ["", "run", "softmax", "nearly"]
+    assert score(report, "exact match", 2) == 95
+    assert report.differences[1]["exact match"].significant
+    assert score(report, "words invented") == score(report, "words invented", 1) == score(report, "UNKs left") == 0
+    assert names(report) - names(report, 1) == {
+        "switch accuracy", "pointing precision", "pointing recall", "calibration error", "pointer accuracy",
+    }  # fmt: skip
+    assert names(report, 1) - names(report, 2) == {
+        "copies right", "copied words per 100 outputs", "copied share of words",
+    }  # fmt: skip
+    assert score(report, "copied words per 100 outputs", 1) == 0
+    about = report.json()
+    assert about["form"] == "nfc,lower,digits"
+    assert about["training"] == str(folder / "train.target")
+    assert about["systems"][0]["search"]["beam"] == 1
+    assert about["systems"][0]["update"] == 7
+    assert "search" not in about["systems"][2]
+    assert all("form:nfc,lower,digits" in signature or "forced" in signature for signature in report.signatures())
+
+
+def test_outputs_that_are_there_already_are_scored_as_those_generated_here(folder):
+    run = checkpoint.load(folder / "run")
+    source = (folder / "dev.source").read_text().splitlines()
+    target = (folder / "dev.target").read_text().splitlines()
+    outputs = generate(System("x", run, GREEDY), source)
+    made = evaluate([System("x", run, GREEDY)], source, [target], **FEW).json()["systems"][0]
+    known = evaluate([System("x", run, GREEDY, outputs)], source, [target], **FEW).json()["systems"][0]
+    assert len(outputs) == len(source)
+    assert known["scores"] == made["scores"]
+    assert known["reliability"] == made["reliability"]
+
+
+def test_one_run_searched_in_two_ways(folder):
+    run = checkpoint.load(folder / "softmax")
+    run.model.output.shortlist.bias.data[UNK] += 4  # of 20 words each is said now and then
+    settings = {"beam": 1, "max_length": 12}
+    systems = [
+        System("unknown words stay", run, Search(**settings, allow_unk=True)),
+        System("are replaced", run, Search(**settings, unk_replace=True)),
+    ]
+    report = evaluate(systems, folder / "dev.source", [folder / "dev.target"], **FEW)
+    assert score(report, "UNKs left") > 0
+    assert score(report, "UNKs left", 1) == 0
+    assert score(report, "copied words per 100 outputs", 1) > 0
+
+
+def test_raw_leaves_text_as_it_is_but_copies_are_matched_as_the_model_reads(folder, tmp_path):
+    run = System("x", checkpoint.load(folder / "run"), outputs=["NAME1 a", "b"])
+    test = (["name1 a", "b"], [["name2 A", "b"]])
+    folded, raw = evaluate([run], *test, **FEW), evaluate([run], *test, raw=True, **FEW)
+    assert score(folded, "exact match") == 100
+    assert score(raw, "exact match") == 50
+    assert raw.json()["form"] == "as it is"
+    assert score(raw, "out-of-shortlist recall") == score(folded, "out-of-shortlist recall") == 100
+
+
+def test_files_alone():
+    test = (None, [["The cat's 12 ."]])
+    (plain,) = [System("f", outputs=["the cat 's 12."])]
+    report = evaluate([plain], *test, **FEW)
+    assert score(report, "exact match") == 0
+    assert "out-of-shortlist recall" not in names(report)
+    assert report.notes == ["no copy measures: they take a source, and a run or a vocabulary"]
+    assert score(evaluate([plain], *test, lowercase=True, **FEW), "exact match") == 100  # the cat 's 12 .
+    assert score(evaluate([plain], *test, lowercase=True, tokenized=True, **FEW), "exact match") == 0
+
+
+def test_files_with_a_vocabulary_and_training_text(tmp_path):
+    (tmp_path / "train").write_text("a a b\n")
+    report = evaluate(
+        [System("f", outputs=["a zoe UNK q"])],
+        ["x zoe"],
+        [["a zoe b"]],
+        vocabulary=Vocabulary(["a", "b"], [2, 1]),
+        training=tmp_path / "train",
+        unk="UNK",
+        **FEW,
+    )
+    assert score(report, "out-of-shortlist recall") == 100
+    assert score(report, "words invented") == score(report, "UNKs left") == 1
+    assert score(report, "recall of words seen 1–9 times") == 50
+    assert score(report, "recall of words seen 0 times") == 100
+    assert report.notes == []
+
+
+def test_a_run_whose_training_text_is_gone_says_so(tmp_path):
+    run = tiny.untrained(tmp_path)
+    (tmp_path / "train.target").unlink()
+    report = evaluate(open_systems([run], GREEDY), tmp_path / "dev.source", [tmp_path / "dev.target"], **FEW)
+    assert not any(name.startswith("recall of words seen") for name in names(report))
+    assert "train.target is not there" in report.notes[0]
+
+
+def test_lines_of_every_kind_are_scored(folder, tmp_path):
+    source = ["", "a " * 300, "name1\x00 a", "\u2028", "👩‍👩‍👧 a", "a"]
+    (tmp_path / "s").write_bytes("\n".join(source).encode() + b"\xff\n")
+    (tmp_path / "r").write_text("A\n" * 6)
+    report = evaluate(open_systems([folder / "run"], GREEDY), tmp_path / "s", [tmp_path / "r"], **FEW)
+    report.write(tmp_path / "out")
+    assert (tmp_path / "out" / "run.txt").read_bytes().count(b"\n") == 6
+    assert report.notes[0] == "run: source line 2: 300 tokens, cut after 200 (2 such lines)"
+    assert "the switch is measured on 2 of 6 pairs" in report.notes[1]
+    json.dumps(report.json(), allow_nan=False)
+
+
+def test_names_are_as_short_as_they_can_be(folder, tmp_path):
+    (tmp_path / "nearly").write_text("x\n")
+    paths = [folder / "nearly", tmp_path / "nearly", tmp_path / "nearly"]
+    assert [one.name for one in open_systems(paths)] == [str(paths[0]), str(paths[1]), f"{paths[1]} (3)"]
+
+
+def test_runs_of_different_text_settings_are_refused(folder, tmp_path):
+    other = tiny.untrained(tmp_path, {"text": {"lowercase": False, "digits": "fold"}})
+    systems = open_systems([folder / "run", other])
+    with pytest.raises(Misuse, match=r"run was trained with text.lowercase True, .*run with False"):
+        evaluate(systems, folder / "dev.source", [folder / "dev.target"])
+
+
+def test_entities_that_keep_their_words_need_no_tags_to_generate(folder):
+    run = checkpoint.load(folder / "run")
+    pointers = run.config.pointers.model_copy(update={"policy": "entities", "anonymize": False})
+    run = run._replace(config=run.config.model_copy(update={"pointers": pointers}))
+    report = evaluate([System("x", run, GREEDY)], ["a name1"], [["A name1"]], **FEW)
+    assert "copies right" in names(report)
+    assert "switch accuracy" not in names(report)  # what should have been chosen, only tags can say
+    (folder / "tags").write_text("a￨O name1￨B\n")
+    tags = {"source_tags": folder / "tags", "reference_tags": folder / "tags"}
+    report = evaluate([System("x", run, GREEDY)], ["a name1"], [["a name1"]], **tags, **FEW)
+    assert "switch accuracy" in names(report)
+    assert any(one.startswith("out-of-shortlist-recall") and "|tokens:tags|" in one for one in report.signatures())
+
+
+def test_entities_need_their_tags(folder):
+    run = checkpoint.load(folder / "run")
+    pointers = run.config.pointers.model_copy(update={"policy": "entities"})
+    run = run._replace(config=run.config.model_copy(update={"pointers": pointers}))
+    with pytest.raises(Misuse, match="the source needs tags too"):
+        evaluate([System("x", run)], ["a"], [["A"]])
+    for name, tags, steps in (("t", "a￨O name1￨B\n", True), ("none", None, False)):
+        path = None
+        if tags is not None:
+            path = folder / name
+            path.write_text(tags)
+        system = System("x", run, GREEDY, None if tags else ["A"])
+        report = evaluate([system], ["a name1"], [["a name1"]], source_tags=path, reference_tags=path, **FEW)
+        assert ("switch accuracy" in names(report)) is steps
+    with pytest.raises(Misuse, match=r"t: tags of 1 lines, but there are 2 examples"):
+        evaluate([System("x", run)], ["a", "b"], [["A", "B"]], source_tags=folder / "t")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"lowercase": True}, "its own text settings count"),
+        ({"tokenized": True}, "its own text settings count"),
+        ({"source": None}, "give --source"),
+        ({"references": []}, "at least one reference"),
+        ({"systems": []}, "a run or a file"),
+        ({"references": [["A"]]}, r"dev.source: 20 lines, but reference 1 has 1: line n of both"),
+        ({"references": [[]]}, "reference 1: this is empty"),
+    ],
+)
+def test_misuse_is_told(folder, more, message):
+    given = {"systems": [System("x", checkpoint.load(folder / "run"))], "source": folder / "dev.source"}
+    given |= {"references": [folder / "dev.target"]} | more
+    with pytest.raises(Misuse, match=message):
+        evaluate(given.pop("systems"), given.pop("source"), given.pop("references"), **given)
+
+
+# the command
+
+
+def test_the_command_prints_a_table_and_writes_files(folder, tmp_path):
+    arguments = ["run", "nearly", "--source", "dev.source", "--reference", "dev.target", "--reference", "nearly"]
+    result = tiny.pointing(
+        "evaluate", *arguments, "--beam", 2, "--set", "max_length=9", "--out", tmp_path / "o", folder=folder
+    )
+    assert result.returncode == 0, result.stderr
+    for part in (
+        "20 examples",
+        "|  | run | nearly |",
+        "| exact match |",
+        "100.0 [100.0, 100.0] *",
+        "minus run",
+        "nrefs:2",
+    ):
+        assert part in result.stdout
+    about = json.loads((tmp_path / "o" / "results.json").read_text())
+    assert about["systems"][0]["search"]["beam"] == 2
+    assert about["systems"][0]["search"]["max_length"] == 9
+    assert about["references"] == ["dev.target", "nearly"]
+    assert (tmp_path / "o" / "run.txt").read_bytes().count(b"\n") == 20
+    assert not (tmp_path / "o" / "nearly.txt").exists()
+
+
+def test_the_commands_json_is_all_that_it_prints(folder):
+    result = tiny.pointing("evaluate", "nearly", "--reference", "dev.target", "--json", "--lowercase", folder=folder)
+    assert json.loads(result.stdout)["systems"][0]["scores"]["exact match"]["score"] == 95
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing", "--reference", "dev.target"], "nothing: there is no such file"),
+        (["nearly", "--reference", "nothing"], "nothing: there is no such file"),
+        (["prepared-run", "--reference", "dev.target"], "prepared-run: not a run: there is no config.yaml"),
+        (["nearly", "--reference", "train.target"], "nearly: 20 lines, but train.target has 200"),
+        (["nearly", "--reference", "empty"], "empty: this is empty"),
+        (["empty", "--reference", "dev.target"], "empty: this is empty"),
+        (["nearly", "--reference", "latin"], "latin:2: not UTF-8 (byte 4 of the line)"),
+        (["run", "--reference", "dev.target"], "give --source"),
+        (["run", "--reference", "dev.target", "--set", "beams=3"], "did you mean beam?"),
+        (["nearly", "--reference", "dev.target", "--out", "nearly"], "nearly: this is a file"),
+        (["nearly", "--reference", "dev.target", "--vocabulary", "nearly"], "nearly:1: not a word, a tab"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(folder, arguments, message, monkeypatch, capsys):
+    (folder / "empty").write_text("")
+    (folder / "latin").write_bytes(b"x\ncaf\xe9\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["pointing", "evaluate", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert message in said
+    assert len(said.splitlines()) == 1

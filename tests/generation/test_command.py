@@ -1,0 +1,115 @@
+"""`pointing generate` as users meet it: pipes, files, closed ends."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import tiny
+import torch
+
+from pointing.config import read_config
+from pointing.corpus.preparation import prepare
+from pointing.model import run as checkpoint
+from pointing.model.seq2seq import Seq2Seq
+from pointing.text.vocabulary import UNK
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A model that has learned nothing, which writes all the same."""
+    folder = tmp_path_factory.mktemp("generating")
+    config = read_config(tiny.write(folder))
+    corpus, _ = prepare(config, folder / "prepared", workers=1)
+    torch.manual_seed(0)
+    checkpoint.start(folder / "run", config, corpus)
+    model = Seq2Seq(config.model, len(corpus.source), len(corpus.target))
+    checkpoint.write(folder / "run" / checkpoint.MODEL, dict(model.named_parameters()), {"placeholders": 0})
+    return folder / "run"
+
+
+def generate(run, arguments="", lines=b"", **environment):
+    """By a shell, so that arguments may hold redirections; standard output and error as bytes."""
+    command = f"'{sys.executable}' -m pointing generate '{run}' --beam 1 {arguments}"
+    return subprocess.run(
+        ["bash", "-c", command], input=lines, capture_output=True, check=False, env={**os.environ, **environment}
+    )
+
+
+def test_pipes_are_as_good_as_files(run, tmp_path):
+    text = b"a name1 b\nname2\n"
+    (tmp_path / "text").write_bytes(text)
+    expected = generate(run, f"'{tmp_path}/text'").stdout
+    assert expected.count(b"\n") == 2
+    for arguments, lines in [("", text), ("-", text), ("/dev/stdin", text), (f"<(cat '{tmp_path}/text')", b"")]:
+        result = generate(run, arguments, lines)
+        assert (result.returncode, result.stdout) == (0, expected), result.stderr
+
+
+def test_a_byte_order_mark_of_standard_input_is_no_part_of_the_first_word(run):
+    with_mark, without = (generate(run, "--json", mark + b"name1\nb\n") for mark in (b"\xef\xbb\xbf", b""))
+    assert with_mark.stdout == without.stdout
+    assert [json.loads(line)["line"] for line in without.stdout.splitlines()] == [1, 2]
+
+
+def test_tags_for_a_run_without_entities_are_refused_and_all_outputs_are_shown(run, tmp_path):
+    (tmp_path / "tags").write_text("name1￨B\n")
+    wrong = generate(run, f"--tags '{tmp_path}/tags'", b"name1\n")
+    assert (wrong.returncode, wrong.stderr.count(b"\n"), b"leave out --tags" in wrong.stderr) == (2, 1, True)
+    assert generate(run, "--show --beam 3 --nbest 3", b"name1\n").stdout.count("→".encode()) == 3
+
+
+def test_a_dictionary_translates_what_is_copied(run, tmp_path):
+    (tmp_path / "dictionary").write_text("Name1\tnom1\nelsewhere\tailleurs\n")
+    shutil.copytree(run, tmp_path / "run")
+    model = checkpoint.load(run).model
+    with torch.no_grad():
+        model.output.shortlist.bias[UNK] = 50.0
+    checkpoint.write(tmp_path / "run" / checkpoint.MODEL, dict(model.named_parameters()), {"placeholders": 0})
+    asked = "--json --set unk_replace=true --set max_length=3"
+    copied, translated = (
+        json.loads(generate(tmp_path / "run", f"{asked} {more}", b"name1 name1\n").stdout)
+        for more in ("", f"--dictionary '{tmp_path}/dictionary'")
+    )
+    assert (copied["text"], translated["text"]) == ("name1 name1 name1", "nom1 nom1 nom1")
+    assert {token["origin"] for token in translated["tokens"]} == {"translated"}
+    places = [[token["source"] for token in told["tokens"]] for told in (copied, translated)]
+    assert places[0] == places[1]
+    wrong = generate(run, f"--dictionary '{tmp_path}/none'", b"name1\n")
+    assert (wrong.returncode, b"none" in wrong.stderr, b"Traceback" in wrong.stderr) == (2, True, False)
+
+
+@pytest.mark.parametrize("kind", ["", "--json", "--show"])
+def test_output_is_utf8_whatever_the_locale(run, kind):
+    lines = "näme 😀\n".encode() * 3
+    plain = generate(run, kind, lines)
+    odd = generate(run, kind, lines, PYTHONIOENCODING="ascii")
+    assert (odd.returncode, odd.stdout) == (0, plain.stdout), odd.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("<&-", b"standard input is closed"),
+        (">&-", b"standard output is closed"),
+        ("nowhere.txt", b"nowhere.txt: there is no such file"),
+        ("/", b"/: this is a folder"),
+        ("--html /", b"/: this is a folder"),
+        ("--json --show", b"three ways to print: choose one"),
+        (f"'{__file__}' --html '{__file__}'", b"the page would take the place of the text"),
+    ],
+)
+def test_misuse_is_one_line_before_any_work(run, arguments, message):
+    result = generate(run, arguments, b"a\n")
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert message in result.stderr
+    assert result.stderr.count(b"\n") == 1
+
+
+def test_a_page_cut_off_by_a_closed_pipe_leaves_nothing(run, tmp_path):
+    result = generate(run, f"--html '{tmp_path}/page.html' | head -1", b"a b name1\n" * 5000)
+    assert result.stdout.count(b"\n") == 1
+    assert result.stderr == b""
+    assert not list(tmp_path.iterdir())

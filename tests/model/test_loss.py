@@ -1,0 +1,180 @@
+"""The objective by hand: V = 4 words (EOS, UNK, a, b), sources of up to 3 places."""
+
+import pytest
+import torch
+
+from pointing.config import Config
+from pointing.corpus.examples import Batch
+from pointing.model.loss import choices, comparable, log_likelihood
+from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerSoftmax, Switch
+
+V, B, T, J = 4, 2, 5, 3
+EOS, UNK, a, b = range(V)
+R, Q = 6, 7
+UNREACHED = UNK
+
+
+class Model:
+    """As much of a Seq2Seq as the loss knows: its output layer."""
+
+    def __init__(self, kind="pointer-softmax"):
+        torch.manual_seed(0)
+        switches = {"softmax": NeverPoint, "pointer-network": AlwaysPoint}
+        self.output = PointerSoftmax(V, R, switches[kind]() if kind in switches else Switch(Q, 5, activation="tanh"))
+        self.output.double()
+
+
+def settings(loss="joint", unreachable="unk"):
+    data = {name: {"source": "x", "target": "y"} for name in ("train", "dev")}
+    return Config(data=data, training={"loss": loss}, pointers={"unreachable": unreachable})
+
+
+def make_batch():
+    """Sources: zorb a </s>, and b </s>. Targets: zorb a floop </s>, and a b </s>; zorb and floop are unknown."""
+    mask = torch.tensor([[True, True, True, True, False], [True, True, True, False, False]])
+    return Batch(
+        rows=range(B),
+        x=torch.tensor([[1, 2, 0], [3, 0, 0]]),
+        x_mask=torch.tensor([[True, True, True], [True, True, False]]),
+        x_words=torch.tensor([[V + 0, a, EOS], [b, EOS, 0]]),
+        target=torch.tensor([[V + 0, a, UNREACHED, EOS, 0], [a, b, EOS, 0, 0]]),
+        y=torch.tensor([[V + 0, a, UNREACHED, EOS, 0], [a, b, EOS, 0, 0]]),
+        mask=mask,
+    )
+
+
+def predicted(seed=1):
+    torch.manual_seed(seed)
+    scores = torch.randn(B, T, J).double().masked_fill(~make_batch().x_mask.unsqueeze(1), -torch.inf)
+    return torch.randn(B, T, R).double(), torch.randn(B, T, Q).double(), scores.log_softmax(-1)
+
+
+@torch.no_grad()
+def parts(model, batch_predicted):
+    """d, w, l, as probabilities."""
+    readout, evidence, log_l = batch_predicted
+    d = model.output.switch(evidence).sigmoid()
+    return d, model.output.shortlist(readout).softmax(-1), log_l.exp()
+
+
+def test_the_softmax_says_unknown_where_there_is_something_to_copy():
+    batch = make_batch()
+    target, mask = choices(Model("softmax"), batch, predicted()[2], to_attention=False)
+    assert target.tolist() == [[UNK, a, UNK, EOS, 0], [a, b, EOS, 0, 0]]
+    assert torch.equal(mask, batch.mask)
+
+
+def test_the_pointer_softmax_takes_the_choices_as_they_were_prepared():
+    batch = make_batch()
+    target, mask = choices(Model(), batch, predicted()[2], to_attention=False)
+    assert torch.equal(target, batch.target)
+    assert torch.equal(mask, batch.mask)
+
+
+def test_a_pointer_network_points_at_every_word_it_can():
+    target, mask = choices(Model("pointer-network"), make_batch(), predicted()[2], to_attention=False)
+    yes, no = True, False
+    assert mask.tolist() == [[yes, yes, no, yes, no], [no, yes, yes, no, no]]  # floop and a are nowhere
+    assert target[mask].tolist() == [V + 0, V + 1, V + 2, V + 0, V + 1]
+
+
+def test_a_pointer_network_keeps_pointers_at_words_of_another_name():
+    batch = make_batch()
+    batch.target[0, 2] = V + 1  # floop is a dictionary's translation of a
+    target, mask = choices(Model("pointer-network"), batch, predicted()[2], to_attention=False)
+    assert target[0, 2] == V + 1
+    assert mask[0, 2]
+
+
+def test_a_pointer_network_does_not_point_at_padding():
+    batch = make_batch()
+    batch.x_words[1], batch.x_mask[1] = torch.tensor([b, a, EOS]), torch.tensor([True, False, False])
+    _, mask = choices(Model("pointer-network"), batch, predicted()[2], to_attention=False)
+    assert mask[1].tolist() == [False, True, False, False, False]  # a and the end stand only where there is padding
+
+
+def test_what_nothing_reaches_is_where_the_model_looks():
+    batch, log_l = make_batch(), predicted()[2].clone()
+    log_l[0, 2] = torch.tensor([0.2, 0.7, 0.1]).log()
+    target, mask = choices(Model(), batch, log_l, to_attention=True)
+    assert target.tolist() == [[V + 0, a, V + 1, EOS, 0], [a, b, EOS, 0, 0]]
+    assert torch.equal(mask, batch.mask)
+    softmax, _ = choices(Model("softmax"), batch, log_l, to_attention=True)
+    assert softmax[0, 2] == UNK  # a softmax cannot look
+
+
+def test_looking_is_rewarded_at_the_place_and_the_choice_has_no_gradient():
+    batch, model = make_batch(), Model()
+    readout, evidence, log_l = predicted()
+    log_l = log_l.clone().requires_grad_()
+    log_p = log_likelihood(settings(unreachable="attention"), model, (readout, evidence, log_l), batch)
+    best = int(log_l[0, 2].argmax())
+    d = model.output.switch(evidence).sigmoid()
+    torch.testing.assert_close(log_p[0, 2], (1 - d[0, 2]).log() + log_l[0, 2, best])
+    (grad,) = torch.autograd.grad(log_p.sum(), log_l)
+    expected = torch.zeros_like(grad)
+    expected[0, 0, 0], expected[0, 2, best] = 1, 1  # zorb, and the looking at; nothing through the argmax
+    torch.testing.assert_close(grad, expected)
+
+
+def test_joint_by_hand():
+    model, batch, some = Model(), make_batch(), predicted()
+    d, w, p = parts(model, some)
+    log_p = log_likelihood(settings(), model, some, batch)
+    expected = torch.tensor(
+        [
+            [(1 - d[0, 0]) * p[0, 0, 0], d[0, 1] * w[0, 1, a], d[0, 2] * w[0, 2, UNK], d[0, 3] * w[0, 3, EOS], 1],
+            [d[1, 0] * w[1, 0, a], d[1, 1] * w[1, 1, b], d[1, 2] * w[1, 2, EOS], 1, 1],
+        ]
+    ).double()
+    torch.testing.assert_close(log_p.exp(), expected)
+
+
+def test_marginal_by_hand():
+    model, batch, some = Model(), make_batch(), predicted()
+    d, w, p = parts(model, some)
+    log_p = log_likelihood(settings("marginal"), model, some, batch)
+
+    def both(n, t, word, place):
+        return d[n, t] * w[n, t, word] + (1 - d[n, t]) * p[n, t, place]
+
+    first = [(1 - d[0, 0]) * p[0, 0, 0], both(0, 1, a, 1), d[0, 2] * w[0, 2, UNK], both(0, 3, EOS, 2), 1]
+    second = [d[1, 0] * w[1, 0, a], both(1, 1, b, 0), both(1, 2, EOS, 1), 1, 1]
+    torch.testing.assert_close(log_p.exp(), torch.tensor([first, second]).double())
+
+
+@pytest.mark.parametrize("kind", ["softmax", "pointer-network"])
+def test_without_a_switch_there_is_nothing_to_sum_out(kind):
+    model, batch, some = Model(kind), make_batch(), predicted()
+    joint, marginal = (log_likelihood(settings(loss), model, some, batch) for loss in ("joint", "marginal"))
+    assert joint.isfinite().all()
+    torch.testing.assert_close(marginal, joint)
+
+
+def test_comparable_by_hand():
+    # Both models are asked for a, b, the end, or some other word: zorb and floop are the same event.
+    model, batch, some = Model(), make_batch(), predicted()
+    d, w, p = parts(model, some)
+    unknown = d[0, [0, 2]] * w[0, [0, 2], UNK] + (1 - d[0, [0, 2]]) * p[0, [0, 2], 0]
+    log_p = comparable(model, some, batch)
+    torch.testing.assert_close(log_p[0, [0, 2]].exp(), unknown)
+    torch.testing.assert_close(log_p[0, 1].exp(), d[0, 1] * w[0, 1, a] + (1 - d[0, 1]) * p[0, 1, 1])
+    torch.testing.assert_close(log_p[1, 0].exp(), d[1, 0] * w[1, 0, a])
+    assert not log_p[~batch.mask].any()
+
+
+def test_comparable_is_the_softmaxs_own_likelihood():
+    model, batch, some = Model("softmax"), make_batch(), predicted()
+    torch.testing.assert_close(comparable(model, some, batch), log_likelihood(settings(), model, some, batch))
+
+
+@pytest.mark.parametrize("kind", ["softmax", "pointer-softmax"])
+def test_the_comparable_events_are_everything_that_can_happen(kind):
+    model, batch, some = Model(kind), make_batch(), predicted()
+    batch = batch._replace(mask=torch.ones_like(batch.mask))
+    every = [comparable(model, some, batch._replace(y=torch.full((B, T), word))).exp() for word in range(V)]
+    torch.testing.assert_close(sum(every), torch.ones(B, T).double())
+    for name in range(V, V + J):  # a word to copy is "some other word", whichever it is
+        torch.testing.assert_close(
+            comparable(model, some, batch._replace(y=torch.full((B, T), name))).exp(), every[UNK]
+        )

@@ -1,0 +1,109 @@
+import gzip
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from pointing.errors import Failure, Misuse
+from pointing.system.files import digest, read_lines, read_text, whole_file, whole_folder, write_text
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"a\nb\n", [b"a", b"b"]),
+        (b"a\nb", [b"a", b"b"]),
+        (b"a\r\nb\r\n", [b"a", b"b"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", [b"a", b"\xef\xbb\xbfb"]),  # only a leading mark is one
+        (b"\n\n", [b"", b""]),
+        ("a\u2028b\x0bc\x85d\n".encode(), ["a\u2028b\x0bc\x85d".encode()]),  # only \n ends a line
+        (b"\xff\x00\n", [b"\xff\x00"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["x.txt", "x.txt.gz"])
+def test_lines_are_what_stands_between_line_ends(tmp_path, name, content, lines):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert list(read_lines(path)) == lines
+
+
+def test_a_line_that_is_not_utf8_is_named(tmp_path):
+    (tmp_path / "x").write_bytes(b"fine\nnot \xff fine\n")
+    with pytest.raises(Misuse, match=r"x:2: not UTF-8 \(byte 5"):
+        list(read_text(tmp_path / "x"))
+
+
+def test_missing_folders_and_broken_gzip_files_are_misuse(tmp_path):
+    with pytest.raises(Misuse, match="no such file"):
+        list(read_lines(tmp_path / "missing"))
+    with pytest.raises(Misuse, match="a folder"):
+        list(read_lines(tmp_path))
+    (tmp_path / "x.gz").write_bytes(b"not gzip")
+    with pytest.raises(Misuse, match="not a whole gzip file"):
+        list(read_lines(tmp_path / "x.gz"))
+    (tmp_path / "y.gz").write_bytes(gzip.compress(os.urandom(10_000))[:5_000])
+    with pytest.raises(Misuse, match="not a whole gzip file"):
+        list(read_lines(tmp_path / "y.gz"))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "file/inside"])
+def test_names_that_cannot_be_opened_are_misuse(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(Misuse):
+        list(read_lines(tmp_path / name))
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "deep" / "x"
+    write_text(path, "old")
+    with pytest.raises(RuntimeError), whole_file(path) as part:
+        part.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert os.listdir(path.parent) == ["x"]
+
+
+def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "x"
+    for content in ("old", "new"):
+        with whole_folder(path) as part:
+            (part / "file").write_text(content)
+            assert content == "old" or (path / "file").read_text() == "old"
+    with pytest.raises(RuntimeError), whole_folder(path) as part:
+        (part / "file").write_text("half")
+        raise RuntimeError
+    assert (path / "file").read_text() == "new"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_a_failure_that_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x"
+    write_text(path, "old")
+    with (
+        pytest.raises(Failure, match="No space left on device; nothing was left half-written"),
+        whole_file(path) as part,
+    ):
+        part.unlink()
+        part.symlink_to("/dev/full")
+        part.write_text("new" * 100_000)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_closed_pipe_is_not_blamed_on_the_file(tmp_path):
+    with pytest.raises(BrokenPipeError), whole_file(tmp_path / "page.html"):
+        raise BrokenPipeError(32, "Broken pipe")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_digest_is_of_what_is_in_a_file(tmp_path):
+    for name, text in (("a", b"x" * 3_000_000), ("b", b"x" * 3_000_000), ("c", b"x" * 2_999_999 + b"y")):
+        (tmp_path / name).write_bytes(text)
+    a, b, c = (digest(tmp_path / name) for name in "abc")
+    assert a == b != c
+    assert a == hashlib.sha256(b"x" * 3_000_000).hexdigest()
+    with pytest.raises(Misuse, match="cannot be read: No such file"):
+        digest(tmp_path / "d")
