@@ -22,8 +22,8 @@ from pointing.corpus.pointers import NOWHERE, Ints, Side, choose, names, same_en
 from pointing.system.files import without_end
 from pointing.text import entities
 from pointing.text.dictionary import Dictionary, Senses
-from pointing.text.subwords import divide
-from pointing.text.token_arrays import TokenArrays, from_tokens, number, tokenize_lines
+from pointing.text.subwords import split_into_pieces
+from pointing.text.token_arrays import TokenArrays, from_tokens, tokenize_lines, unique_numbers
 from pointing.text.tokenizer import Tokenizer, Tokens
 from pointing.text.vocabulary import EOS, UNK, Vocabulary
 
@@ -168,7 +168,7 @@ def _tokenize(tools: _TokenizingTools, block: Block) -> Tokenised:
 
 def _together(source: TokenArrays, target: TokenArrays) -> tuple[list[str], Ints, Ints]:
     """The different words of both sides, and each side's tokens as numbers of them."""
-    words, together = number(source.words + target.words)
+    words, together = unique_numbers(source.words + target.words)
     return words, together[source.ids], together[len(source.words) :][target.ids]
 
 
@@ -245,7 +245,7 @@ def _tagged(tools: _TokenizingTools, block: Block, row: int, side: int, line: st
         tokens = tool(line)
         return tokens, tools.tagger(line, tokens)
     tagged = block.tags[row][side]
-    cut = entities.cut(line, tagged, tool.normalise)
+    cut = entities.tokens_as_tagged(line, tagged, tool.normalise)
     return None if cut is None else (cut, tagged.tags)
 
 
@@ -319,7 +319,7 @@ class _Written(NamedTuple):
 
 def _written(senses: Senses, words: list[str], source: Side, target: Side) -> _Written:
     """Both sides in the words that are written: what is copied is translated on its way."""
-    forms, which = number([*(senses[word] or word for word in words), *words])
+    forms, which = unique_numbers([*(senses[word] or word for word in words), *words])
     copied, said = which[: len(words)], which[len(words) :]
     return _Written(forms, Side(copied[source.words], source.offsets), Side(said[target.words], target.offsets))
 
@@ -349,9 +349,9 @@ def _as_read(
     starts, ends = flat(block, "starts")[1], flat(block, "ends")[1]
     if tools.source.merges is None or tools.target.merges is None:
         return words, Side(source, offsets), Side(target, target_offsets), starts, ends
-    x, _ = divide(TokenArrays(words, source, starts, ends, np.diff(offsets)), tools.source.merges)
+    x, _ = split_into_pieces(TokenArrays(words, source, starts, ends, np.diff(offsets)), tools.source.merges)
     nowhere = np.zeros_like(target)
-    y, _ = divide(TokenArrays(words, target, nowhere, nowhere, np.diff(target_offsets)), tools.target.merges)
+    y, _ = split_into_pieces(TokenArrays(words, target, nowhere, nowhere, np.diff(target_offsets)), tools.target.merges)
     words, source, target = _together(x, y)
     return words, Side(source, _offsets(x.counts)), Side(target, _offsets(y.counts)), x.starts, x.ends
 

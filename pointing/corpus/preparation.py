@@ -237,7 +237,7 @@ def _check_files(files: Parallel, tags: bool = False) -> int:
     counters: list[tuple[Path, Callable[[Path], int]]] = [(files.source, count_lines), (files.target, count_lines)]
     if tags:
         named = (files.source_tags, files.target_tags)
-        counters += [(path, entities.count_tags) for path in named if path is not None]
+        counters += [(path, entities.count_tagged_sentences) for path in named if path is not None]
     with ThreadPoolExecutor() as pool:  # most of it is decompression, which threads can do side by side
         counted = [(path, pool.submit(count, path)) for path, count in counters]
     first = counted[0][1].result()

@@ -66,7 +66,7 @@ def line(output: Output | str, tokenizer: Tokenizer) -> str:
 def cut(texts: Iterable[str], tokenizer: Tokenizer, tags: Iterable[Tagged] | None = None) -> Iterator[list[str]]:
     """The words of lines: as their tags cut them, which is what models with entities learn to write; else our own."""
     for text, tagged in zip(texts, chain(tags or (), repeat(None)), strict=False):  # as many tags as there are
-        tokens = None if tagged is None else entities.cut(text, tagged, tokenizer.normalise)
+        tokens = None if tagged is None else entities.tokens_as_tagged(text, tagged, tokenizer.normalise)
         yield tokenizer.words(text) if tokens is None else tokens.words
 
 

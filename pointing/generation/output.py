@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from pointing.generation.beam import Hypothesis
 from pointing.generation.reader import Line, Pieces
-from pointing.text.entities import position_of
-from pointing.text.subwords import ends_word, plain
+from pointing.text.entities import position_of_entity
+from pointing.text.subwords import ends_word, without_mark
 from pointing.text.tokenizer import Tokenizer, subscript, visible
 from pointing.text.vocabulary import FIRST, UNK, Vocabulary
 
@@ -136,7 +136,7 @@ class Writer:
         if choice >= len(self.target):
             return choice - len(self.target)
         if FIRST <= choice < FIRST + self.target.placeholders:
-            return position_of(choice - FIRST + 1, line.ids.tolist(), FIRST)
+            return position_of_entity(choice - FIRST + 1, line.ids.tolist(), FIRST)
         if choice == UNK and self.unk_replace and attention is not None and len(attention):
             return int(attention.argmax())
         return None
@@ -158,7 +158,7 @@ def _joined(tokens: Sequence[Token], unknown: npt.NDArray[np.bool_], line: Line,
 
 def _word(word: Sequence[tuple[Token, str]], line: Line, pieces: Pieces) -> Token:
     """Copied if all its pieces were copied, one after the other as they stand in the source; else the shortlist's."""
-    text = "".join(plain(form) for _, form in word)
+    text = "".join(without_mark(form) for _, form in word)
     tokens = [token for token, _ in word]
     probability, d = math.prod(one.probability for one in tokens), fmean(one.shortlist for one in tokens)
     looked = [one.attention for one in tokens if one.attention is not None]
@@ -174,7 +174,8 @@ def _word(word: Sequence[tuple[Token, str]], line: Line, pieces: Pieces) -> Toke
 def _span(places: list[int | None], line: Line, pieces: Pieces) -> tuple[int, int] | None:
     """The characters of pieces that stand one after the other in the source; None if there are none such.
 
-    There are none either for some pieces of a word, if these have no characters of their own (`subwords.divide`).
+    There are none either for some pieces of a word, if these have no characters of their own
+    (`subwords.split_into_pieces`).
     """
     first = places[0]
     if first is None or places != list(range(first, first + len(places))):

@@ -15,8 +15,8 @@ from pointing.corpus.pointers import Side, names
 from pointing.system.files import without_end
 from pointing.text import entities
 from pointing.text.dictionary import Dictionary, Senses
-from pointing.text.subwords import divide
-from pointing.text.token_arrays import TokenArrays, from_tokens, number, tokenize_lines
+from pointing.text.subwords import split_into_pieces
+from pointing.text.token_arrays import TokenArrays, from_tokens, tokenize_lines, unique_numbers
 from pointing.text.tokenizer import Tokens
 from pointing.text.vocabulary import Vocabulary
 
@@ -84,7 +84,7 @@ class Reader:
             arrays = tokenize_lines(self.tokenizer, texts)
         for row in np.flatnonzero(arrays.counts > self.longest).tolist():
             warnings[row].append(f"{arrays.counts[row]:,} tokens, cut after {self.longest}")
-        arrays = arrays.cut(self.longest)
+        arrays = arrays.truncate(self.longest)
         return self._lines(texts, arrays, warnings) if self.merges is None else self._pieces(texts, arrays, warnings)
 
     def prepared(self, split: Split, rows: Iterable[int]) -> list[Line]:
@@ -102,7 +102,7 @@ class Reader:
 
     def _lines(self, texts: Sequence[str], arrays: TokenArrays, warnings: Sequence[list[str]]) -> list[Line]:
         translated = [None if self.senses is None else self.senses[word] for word in arrays.words]
-        written, which = number([other or word for word, other in zip(arrays.words, translated, strict=True)])
+        written, which = unique_numbers([other or word for word, other in zip(arrays.words, translated, strict=True)])
         offsets = np.append(0, np.cumsum(arrays.counts)).astype(np.int32)
         ids = self.source.ids(arrays.words)[arrays.ids]
         copies = which[arrays.ids]
@@ -118,12 +118,12 @@ class Reader:
     def _pieces(self, texts: Sequence[str], arrays: TokenArrays, warnings: Sequence[list[str]]) -> list[Line]:
         """Lines whose words are cut into pieces; a line of very many pieces is cut short, which takes odd words."""
         assert self.merges is not None
-        pieces, token = divide(arrays, self.merges)
+        pieces, token = split_into_pieces(arrays, self.merges)
         longest = PIECES * self.longest
         for row in np.flatnonzero(pieces.counts > longest).tolist():
             warnings[row].append(f"{pieces.counts[row]:,} pieces, cut after {longest}")
-        token = token[pieces.within() < longest]
-        pieces = pieces.cut(longest)
+        token = token[pieces.positions() < longest]
+        pieces = pieces.truncate(longest)
         words = self._lines(texts, arrays, warnings)
         first, lines, at = np.append(0, np.cumsum(arrays.counts)), [], 0
         for row, line in enumerate(self._lines(texts, pieces, warnings)):
@@ -136,7 +136,7 @@ class Reader:
 
     def _tagged(self, text: str, tagged: entities.Tagged | None, warnings: list[str]) -> Tokens:
         """A line's tokens as its tags cut it, with its entities as placeholders if they were so in training."""
-        cut = None if tagged is None else entities.cut(text, tagged, self.tokenizer.normalise)
+        cut = None if tagged is None else entities.tokens_as_tagged(text, tagged, self.tokenizer.normalise)
         if tagged is not None and cut is not None:
             tokens, tags = cut, tagged.tags
         elif self.tagger is not None:

@@ -36,7 +36,7 @@ def locate(line: str, words: Sequence[str]) -> tuple[list[int], list[int]] | Non
     return None if line[at:].strip() else (starts, ends)
 
 
-def cut(line: str, tagged: Tagged, normalise: Callable[[str], str]) -> Tokens | None:
+def tokens_as_tagged(line: str, tagged: Tagged, normalise: Callable[[str], str]) -> Tokens | None:
     """A line's tokens as its tags cut it; None if they are not that line's."""
     places = locate(line, tagged.words)
     return None if places is None else Tokens([normalise(word) for word in tagged.words], *places)
@@ -70,7 +70,7 @@ def _replace(words: Sequence[str], tags: Sequence[str], ids: dict[str, str]) -> 
     return [word if tag == OUTSIDE else ids.get(word, word) for word, tag in zip(words, tags, strict=True)]
 
 
-def position_of(number: int, source: Sequence[int], first: int) -> int | None:
+def position_of_entity(number: int, source: Sequence[int], first: int) -> int | None:
     """The way back: where the entity of id `number` stands first, in a source of vocabulary ids whose placeholders
     begin at `first`; None if the model made the id up."""
     wanted = first + number - 1
@@ -82,7 +82,7 @@ def read_tags(path: Path) -> Iterator[Tagged]:
     return _read_conll(path) if ".conll" in path.suffixes else _read_joined(path)
 
 
-def count_tags(path: Path) -> int:
+def count_tagged_sentences(path: Path) -> int:
     """How many sentences the file has."""
     if ".conll" in path.suffixes:
         return sum(1 for _ in _read_conll(path))

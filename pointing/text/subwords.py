@@ -16,7 +16,7 @@ import numpy as np
 
 from pointing.errors import Misuse, missing_extra
 from pointing.system.files import write_text
-from pointing.text.token_arrays import Longs, TokenArrays, number, spread, sums, within
+from pointing.text.token_arrays import Longs, TokenArrays, ranges, running_sums, sums_within_groups, unique_numbers
 from pointing.text.tokenizer import Memory
 
 MARK = "@@ "
@@ -30,16 +30,16 @@ def ends_word(piece: str) -> bool:
     return not piece.endswith(MARK)
 
 
-def plain(piece: str) -> str:
+def without_mark(piece: str) -> str:
     """Its characters."""
     return piece.removesuffix(MARK)
 
 
-def join(pieces: Iterable[str]) -> list[str]:
+def join_pieces(pieces: Iterable[str]) -> list[str]:
     """The words again; what is left open at the end is a word too."""
     words, begun = [], ""
     for piece in pieces:
-        begun += plain(piece)
+        begun += without_mark(piece)
         if ends_word(piece):
             words.append(begun)
             begun = ""
@@ -52,7 +52,7 @@ class Merges:
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
         """`pairs` of pieces, those first that were learned first; the left one never ends a word."""
         self.pairs = list(pairs)
-        self.made = [plain(left) + right for left, right in self.pairs]
+        self.merged = [without_mark(left) + right for left, right in self.pairs]
         self._rank = {pair: rank for rank, pair in enumerate(self.pairs)}
         self._remembered = Memory(self._cut)
 
@@ -69,7 +69,7 @@ class Merges:
         ranks = [rank(pair, never) for pair in pairwise(pieces)]
         while ranks and (first := min(ranks)) < never:
             place = ranks.index(first)
-            pieces[place : place + 2] = [self.made[first]]
+            pieces[place : place + 2] = [self.merged[first]]
             del ranks[place]
             if place > 0:  # the new piece has new pairs with its neighbours
                 ranks[place - 1] = rank((pieces[place - 1], pieces[place]), never)
@@ -92,7 +92,7 @@ class Merges:
         pairs = []
         for line, text in enumerate(lines, 2):
             left, tab, right = text.partition("\t")
-            if not tab or not plain(right) or not plain(left) or ends_word(left):
+            if not tab or not without_mark(right) or not without_mark(left) or ends_word(left):
                 raise Misuse(f"not two pieces with a tab between, the first with its {MARK!r}", path, line)
             pairs.append((left, right))
         return cls(pairs)
@@ -106,7 +106,7 @@ def require_tokenizers() -> None:
         raise missing_extra("tokenizers", "subwords") from None
 
 
-def learn(counts: Mapping[str, int], size: int, min_count: int) -> tuple[Merges, dict[str, int]]:
+def learn_merges(counts: Mapping[str, int], size: int, min_count: int) -> tuple[Merges, dict[str, int]]:
     """Merges until there are `size` different pieces; returned with these, and how often the counted words hold each.
 
     Nothing is merged that stands together less often than `min_count`, and no character is known that is seen less
@@ -120,7 +120,7 @@ def learn(counts: Mapping[str, int], size: int, min_count: int) -> tuple[Merges,
     ranked = sorted((one for one in single if single[one] >= min_count), key=lambda one: (-single[one], one))
     known, others = ranked[: max(1, size // 2)], ranked[max(1, size // 2) :]
     merges = Merges(list(_train(counts, known, size, min_count)))
-    found = dict.fromkeys(islice(dict.fromkeys([*known, *merges.made, *others]), size), 0)
+    found = dict.fromkeys(islice(dict.fromkeys([*known, *merges.merged, *others]), size), 0)
     for word, count in counts.items():
         for piece in merges(word):
             if piece in found:
@@ -167,10 +167,10 @@ def _symbols(word: str) -> list[str]:
 def _piece(letters: str, known: Sequence[str]) -> str:
     """The piece that the letters stand for."""
     *inner, last = (known[ord(letter) - FIRST_LETTER] for letter in letters)
-    return "".join(map(plain, inner)) + last
+    return "".join(map(without_mark, inner)) + last
 
 
-def divide(tokens: TokenArrays, merges: Merges) -> tuple[TokenArrays, Longs]:
+def split_into_pieces(tokens: TokenArrays, merges: Merges) -> tuple[TokenArrays, Longs]:
     """The same lines as pieces, and for each piece which of the tokens it is of.
 
     A piece's span is its own characters, or its whole word's where normalising has changed the word's length.
@@ -180,15 +180,15 @@ def divide(tokens: TokenArrays, merges: Merges) -> tuple[TokenArrays, Longs]:
     count, length = np.zeros((2, len(tokens.words)), np.int64)  # of the different words: pieces, characters
     count[used] = [len(pieces) for pieces in cut]
     length[used] = [len(tokens.words[word]) for word in used.tolist()]
-    pieces, piece = number(list(chain.from_iterable(cut)))
-    characters = np.array([len(plain(one)) for one in pieces], np.int64)[piece]
-    begin = within(characters, count[used])  # characters from the word's start
+    pieces, piece = unique_numbers(list(chain.from_iterable(cut)))
+    characters = np.array([len(without_mark(one)) for one in pieces], np.int64)[piece]
+    begin = sums_within_groups(characters, count[used])  # characters from the word's start
 
     # Of each token's pieces: their places among those.
-    place = spread(sums(count)[tokens.ids], count[tokens.ids])
+    place = ranges(running_sums(count)[tokens.ids], count[tokens.ids])
     token = np.repeat(np.arange(len(tokens.ids)), count[tokens.ids])
     own = (tokens.ends - tokens.starts == length[tokens.ids])[token]
     start = tokens.starts[token] + np.where(own, begin[place], 0)
     end = np.where(own, start + characters[place], tokens.ends[token])
-    counts = np.diff(sums(count[tokens.ids])[sums(tokens.counts.astype(np.int64))])
+    counts = np.diff(running_sums(count[tokens.ids])[running_sums(tokens.counts.astype(np.int64))])
     return TokenArrays(pieces, piece[place], *(one.astype(np.int32) for one in (start, end, counts))), token

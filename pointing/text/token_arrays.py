@@ -29,13 +29,13 @@ class TokenArrays(NamedTuple):
         tokens = np.repeat(keep, self.counts)
         return TokenArrays(self.words, self.ids[tokens], self.starts[tokens], self.ends[tokens], self.counts[keep])
 
-    def within(self) -> Longs:
+    def positions(self) -> Longs:
         """(tokens,) the place of each token in its line."""
-        return within(np.ones(len(self.ids), np.int64), self.counts.astype(np.int64))
+        return sums_within_groups(np.ones(len(self.ids), np.int64), self.counts.astype(np.int64))
 
-    def cut(self, longest: int) -> TokenArrays:
+    def truncate(self, longest: int) -> TokenArrays:
         """Each line's first tokens."""
-        keep, counts = self.within() < longest, np.minimum(self.counts, longest)
+        keep, counts = self.positions() < longest, np.minimum(self.counts, longest)
         return TokenArrays(self.words, self.ids[keep], self.starts[keep], self.ends[keep], counts)
 
 
@@ -45,17 +45,17 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str]) -> TokenArrays:
         return from_tokens([tokenizer(line) for line in lines])
     chunks = [line.split() for line in lines]
     per_line = np.array([len(some) for some in chunks], np.int64)
-    different, chunk = number(list(chain.from_iterable(chunks)))
+    different, chunk = unique_numbers(list(chain.from_iterable(chunks)))
 
     # Of each different chunk: its words and their lengths, end to end.
-    cut = [tokenizer.cut(text) for text in different]
+    cut = [tokenizer.split_chunk(text) for text in different]
     pieces = np.array([len(words) for words, _ in cut], np.int64)
-    words, word = number(list(chain.from_iterable(words for words, _ in cut)))
+    words, word = unique_numbers(list(chain.from_iterable(words for words, _ in cut)))
     length = np.fromiter(chain.from_iterable(lengths for _, lengths in cut), np.int64)
-    begin = within(length, pieces)  # characters from the chunk's start
+    begin = sums_within_groups(length, pieces)  # characters from the chunk's start
 
     # Of each token: the place of its piece among those.
-    piece = spread(sums(pieces)[chunk], pieces[chunk])
+    piece = ranges(running_sums(pieces)[chunk], pieces[chunk])
     characters = np.array([len(text) for text in different], np.int64)
     starts = _chunk_starts(lines, chunks, per_line, characters[chunk])
     start = np.repeat(starts, pieces[chunk]) + begin[piece]
@@ -64,13 +64,13 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str]) -> TokenArrays:
         word[piece],
         start.astype(np.int32),
         (start + length[piece]).astype(np.int32),
-        np.diff(sums(pieces[chunk])[sums(per_line)]).astype(np.int32),
+        np.diff(running_sums(pieces[chunk])[running_sums(per_line)]).astype(np.int32),
     )
 
 
 def from_tokens(lines: Sequence[Tokens]) -> TokenArrays:
     """Tokens that were made line by line."""
-    words, ids = number(list(chain.from_iterable(line.words for line in lines)))
+    words, ids = unique_numbers(list(chain.from_iterable(line.words for line in lines)))
     return TokenArrays(
         words,
         ids,
@@ -80,7 +80,7 @@ def from_tokens(lines: Sequence[Tokens]) -> TokenArrays:
     )
 
 
-def number(texts: list[str]) -> tuple[list[str], Ints]:
+def unique_numbers(texts: list[str]) -> tuple[list[str], Ints]:
     """The different texts in the order of their first places, and for each text which of them it is."""
     different = list(dict.fromkeys(texts))
     numbers = dict(zip(different, range(len(different)), strict=True))
@@ -89,9 +89,9 @@ def number(texts: list[str]) -> tuple[list[str], Ints]:
 
 def _chunk_starts(lines: Sequence[str], chunks: Sequence[list[str]], per_line: Longs, length: Longs) -> Longs:
     """Where each chunk begins in its line: one space after the one before, as nearly everywhere; else looked for."""
-    start = within(length + 1, per_line)
-    first = sums(per_line)
-    whole = sums(length + 1)[first[1:]] - sums(length + 1)[first[:-1]] - 1  # characters, if it were so
+    start = sums_within_groups(length + 1, per_line)
+    first = running_sums(per_line)
+    whole = running_sums(length + 1)[first[1:]] - running_sums(length + 1)[first[:-1]] - 1  # characters, if it were so
     for number in np.flatnonzero(whole != [len(line) for line in lines]).tolist():
         at = 0
         for place, chunk in enumerate(chunks[number], first[number]):
@@ -100,17 +100,17 @@ def _chunk_starts(lines: Sequence[str], chunks: Sequence[list[str]], per_line: L
     return start
 
 
-def sums(value: Longs) -> Longs:
+def running_sums(value: Longs) -> Longs:
     """0, and the sums of the first, the first two, … values."""
     return np.concatenate([[0], np.cumsum(value)])
 
 
-def within(value: Longs, group: Longs) -> Longs:
+def sums_within_groups(value: Longs, group: Longs) -> Longs:
     """The sum of the values before each one in its own group; `group` has the groups' sizes."""
-    before = sums(value)
-    return before[:-1] - np.repeat(before[sums(group)[:-1]], group)
+    before = running_sums(value)
+    return before[:-1] - np.repeat(before[running_sums(group)[:-1]], group)
 
 
-def spread(first: Longs, count: Longs) -> Longs:
+def ranges(first: Longs, count: Longs) -> Longs:
     """first, first + 1, … (count of them) for each, end to end."""
-    return np.repeat(first, count) + within(np.ones(count.sum(), np.int64), count)
+    return np.repeat(first, count) + sums_within_groups(np.ones(count.sum(), np.int64), count)

@@ -99,7 +99,7 @@ class Tokenizer:
                 words += made[0]
         return words
 
-    def cut(self, chunk: str) -> tuple[list[str], list[int]]:
+    def split_chunk(self, chunk: str) -> tuple[list[str], list[int]]:
         """The words of a text without white space, and how many of its characters each one takes; not for Moses."""
         made = self._chunks[chunk]
         return ([made], [len(chunk)]) if isinstance(made, str) else made

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pointing.errors import Misuse
 from pointing.system.files import write_text
 from pointing.text.entities import placeholder
-from pointing.text.subwords import Merges, learn
+from pointing.text.subwords import Merges, learn_merges
 
 EOS, UNK = 0, 1
 MERGES = ".merges"
@@ -85,6 +85,6 @@ class Vocabulary:
     @classmethod
     def of_pieces(cls, counts: Mapping[str, int], size: int, min_count: int) -> Vocabulary:
         """All pieces that merges of the counted words make, `size` ids with the two that are none; none is left out."""
-        merges, found = learn(counts, size - FIRST, min_count)
+        merges, found = learn_merges(counts, size - FIRST, min_count)
         kept = sorted(found.items(), key=lambda item: (-item[1], item[0]))
         return cls([piece for piece, _ in kept], [count for _, count in kept], merges=merges)

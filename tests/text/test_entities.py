@@ -3,7 +3,15 @@ import gzip
 import pytest
 
 from pointing.errors import Misuse
-from pointing.text.entities import SpacyTagger, anonymize, count_tags, locate, placeholder, position_of, read_tags
+from pointing.text.entities import (
+    SpacyTagger,
+    anonymize,
+    count_tagged_sentences,
+    locate,
+    placeholder,
+    position_of_entity,
+    read_tags,
+)
 from pointing.text.tokenizer import Tokens
 from pointing.text.vocabulary import FIRST, Vocabulary
 
@@ -38,9 +46,9 @@ def test_ids_end_at_the_limit():
 def test_the_way_back_is_the_first_place_that_bore_the_id():
     vocabulary = Vocabulary(["met"], [1], placeholders=3)
     source = vocabulary.ids([TWO, "met", ONE, TWO])
-    assert position_of(2, source, FIRST) == 0
-    assert position_of(1, source, FIRST) == 2
-    assert position_of(3, source, FIRST) is None
+    assert position_of_entity(2, source, FIRST) == 0
+    assert position_of_entity(1, source, FIRST) == 2
+    assert position_of_entity(3, source, FIRST) is None
 
 
 def test_tokens_are_found_in_the_raw_line():
@@ -54,14 +62,14 @@ def test_joined_tags(tmp_path):
     path = tmp_path / "x.ner.gz"
     path.write_bytes(gzip.compress("Ada￨B-PER met￨O ￨￨O\n\nx￨O\n".encode()))
     assert list(read_tags(path)) == [(["Ada", "met", "￨"], ["B-PER", "O", "O"]), ([], []), (["x"], ["O"])]
-    assert count_tags(path) == 3
+    assert count_tagged_sentences(path) == 3
 
 
 def test_conll_columns(tmp_path):
     path = tmp_path / "x.conll"
     path.write_text("-DOCSTART- -X- O O\n\nAda NNP I-NP B-PER\nmet VBD I-VP O\n\nx NN I-NP O\n")
     assert list(read_tags(path)) == [(["Ada", "met"], ["B-PER", "O"]), (["x"], ["O"])]
-    assert count_tags(path) == 2
+    assert count_tagged_sentences(path) == 2
 
 
 @pytest.mark.parametrize(

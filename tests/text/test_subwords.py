@@ -19,7 +19,7 @@ from pointing.errors import Misuse
 from pointing.evaluation.evaluate import System, evaluate
 from pointing.generation.command import load
 from pointing.model import run as checkpoint
-from pointing.text.subwords import WHOLE, Merges, divide, join, learn
+from pointing.text.subwords import WHOLE, Merges, join_pieces, learn_merges, split_into_pieces
 from pointing.text.token_arrays import tokenize_lines
 from pointing.text.tokenizer import Tokenizer
 from pointing.text.vocabulary import FIRST, UNK, Vocabulary
@@ -36,7 +36,7 @@ BPE = {
 def test_merges_by_hand():
     # Symbols from common to rare, and w. ends its word: e 17, w 11, s 9, t. 9, l 7, o 7, n 6, w. 5, d 3, i 3, r. 2.
     # Of pairs as frequent, the one whose first piece has been known longest comes first.
-    merges, found = learn(COUNTS, 11 + 11, min_count=1)
+    merges, found = learn_merges(COUNTS, 11 + 11, min_count=1)
     assert merges.pairs == [
         ("e@@ ", "s@@ "),  # 9, like st.
         ("es@@ ", "t"),  # 9
@@ -60,13 +60,13 @@ def test_merges_by_hand():
 
 def test_characters_beyond_half_of_the_vocabulary_are_not_known():
     # 8 of 16 pieces: not d, i and r., so widest and lower are not learned from, and es, ew and ne are seen 6 times each
-    merges, found = learn(COUNTS, 16, min_count=1)
+    merges, found = learn_merges(COUNTS, 16, min_count=1)
     assert merges.pairs[:2] == [("e@@ ", "w@@ "), ("e@@ ", "s@@ ")]
     assert list(found)[:8] == ["e@@ ", "w@@ ", "s@@ ", "t", "l@@ ", "o@@ ", "n@@ ", "w"]
 
 
 def test_what_is_seen_too_seldom_is_neither_known_nor_merged():
-    merges, found = learn(COUNTS, 100, min_count=6)
+    merges, found = learn_merges(COUNTS, 100, min_count=6)
     assert merges.pairs == [("e@@ ", "w@@ "), ("e@@ ", "s@@ "), ("n@@ ", "ew@@ "), ("es@@ ", "t"), ("new@@ ", "est")]
     assert "w" not in found
 
@@ -108,7 +108,7 @@ def naive(counts, size, min_count):
     st.integers(1, 4),
 )
 def test_learning_equals_a_naive_loop(counts, size, min_count):
-    merges, found = learn(counts, size, min_count)
+    merges, found = learn_merges(counts, size, min_count)
     pairs, order = naive(counts, size, min_count)
     assert merges.pairs == pairs
     assert list(found) == order
@@ -124,15 +124,15 @@ lines = st.lists(st.lists(text, max_size=5).map(" ".join), max_size=5)
 @example(learned=["a@@ a@@ @@ <unk> </w>"] * 3, read=["@@ a@@ a @@b", "", "</w> <unk>"])
 def test_pieces_are_the_words_again_each_in_its_place(learned, read):
     tokenizer = Tokenizer("regex", lowercase=True)
-    merges, found = learn(Counter(word for line in learned for word in tokenizer.words(line)), 40, 1)
+    merges, found = learn_merges(Counter(word for line in learned for word in tokenizer.words(line)), 40, 1)
     words = tokenize_lines(tokenizer, [*learned, *read])
-    pieces, token = divide(words, merges)
+    pieces, token = split_into_pieces(words, merges)
     assert pieces.counts.sum() == len(pieces.ids) == len(token)
     at = 0
     for line, count in zip([*learned, *read], pieces.counts.tolist(), strict=True):
         here = slice(at, at + count)
         forms = [pieces.words[n] for n in pieces.ids[here]]
-        assert join(forms) == tokenizer.words(line)
+        assert join_pieces(forms) == tokenizer.words(line)
         for form, n, start, end in zip(forms, token[here], pieces.starts[here], pieces.ends[here], strict=True):
             assert words.starts[n] <= start < end <= words.ends[n]
             own = words.ends[n] - words.starts[n] == len(words.words[words.ids[n]])
@@ -141,12 +141,12 @@ def test_pieces_are_the_words_again_each_in_its_place(learned, read):
             else:
                 assert (start, end) == (words.starts[n], words.ends[n])
         at = here.stop
-    assert all(join([piece]) == [piece.removesuffix("@@ ")] for piece in found)
+    assert all(join_pieces([piece]) == [piece.removesuffix("@@ ")] for piece in found)
 
 
 def test_a_word_whose_length_changed_gives_its_pieces_its_whole_span():
     words = tokenize_lines(Tokenizer("whitespace", lowercase=True), ["x ab İs"])  # i, a dot above, s: 3 for 2
-    pieces, token = divide(words, Merges([]))
+    pieces, token = split_into_pieces(words, Merges([]))
     assert [pieces.words[n] for n in pieces.ids] == ["x", "a@@ ", "b", "i@@ ", "\u0307@@ ", "s"]
     assert pieces.starts.tolist() == [0, 2, 3, 5, 5, 5]
     assert pieces.ends.tolist() == [1, 3, 4, 7, 7, 7]
@@ -154,13 +154,13 @@ def test_a_word_whose_length_changed_gives_its_pieces_its_whole_span():
 
 
 def test_very_long_words_stay_whole():
-    merges, found = learn({"ab" * WHOLE: 9, "ab": 1}, 20, 1)
+    merges, found = learn_merges({"ab" * WHOLE: 9, "ab": 1}, 20, 1)
     assert merges("ab" * WHOLE) == ["ab" * WHOLE]
     assert found == {"a@@ ": 0, "b": 0, "ab": 1}
 
 
 def test_merges_are_saved_whole_and_loaded_as_they_were(tmp_path):
-    merges, _ = learn({"a@@": 5, "@@b": 4, "</w>": 3, "\ufeffa\u2028": 2}, 40, 1)
+    merges, _ = learn_merges({"a@@": 5, "@@b": 4, "</w>": 3, "\ufeffa\u2028": 2}, 40, 1)
     assert len(merges.pairs) > 8
     merges.save(tmp_path / "x.merges")
     for other in (Merges.load(tmp_path / "x.merges"), pickle.loads(pickle.dumps(merges))):
@@ -189,7 +189,7 @@ def test_what_are_no_merges_is_said(tmp_path, content, message):
 def test_without_the_extra_it_is_said_how_to_get_it_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(Misuse, match=r"pip install 'pointing\[subwords\]'"):
-        learn(COUNTS, 20, 1)
+        learn_merges(COUNTS, 20, 1)
     monkeypatch.setattr("pointing.corpus.preparation.in_order", None)
     with pytest.raises(Misuse, match=r"pip install 'pointing\[subwords\]'"):
         prepare(read_config(tiny.write(tmp_path, BPE)), tmp_path / "corpus")
@@ -217,8 +217,8 @@ def test_a_prepared_corpus_in_pieces(tmp_path):
             [side.word(n) for n in ids]
             for side, ids in ((corpus.source, example["source"]), (corpus.target, example["target"][:-1]))
         )
-        assert join(source) == example["source_text"].split()
-        assert join(target) == example["target_text"].lower().split()
+        assert join_pieces(source) == example["source_text"].split()
+        assert join_pieces(target) == example["target_text"].lower().split()
         raw = [example["source_text"][a:b] for a, b in zip(example["starts"], example["ends"], strict=True)]
         assert "".join(raw) == example["source_text"].replace(" ", "")
         assert set(other["starts"]) <= set(example["starts"])
