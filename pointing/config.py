@@ -84,6 +84,11 @@ class Text(Settings):
     max_tokens: Positive = 50  # longer pairs are left out of training; at test, lines are cut after so many, or 200
     subwords: Literal["bpe"] | None = None  # bpe: words are cut into pieces, of which the vocabularies are made
 
+    @property
+    def uses_subwords(self) -> bool:
+        """True if the vocabularies hold pieces of words instead of whole words."""
+        return self.subwords is not None
+
 
 class VocabularySize(Settings):
     """The most frequent words of each side, and no word below min_count; whichever binds."""
@@ -102,22 +107,32 @@ class Pointers(Settings):
 
     @model_validator(mode="after")
     def _a_dictionary_is_there_when_it_is_used(self) -> Pointers:
-        if self.policy == "dictionary" and self.dictionary is None:
+        if self.translates and self.dictionary is None:
             raise ValueError("policy dictionary needs a dictionary: a TSV file of word pairs, or 'induced'")
-        if self.tagger is not None and self.policy != "entities":
+        if self.tagger is not None and not self.uses_entities:
             raise ValueError(f"a tagger is for policy entities, not for {self.policy}")
-        if not self.anonymize and self.policy != "entities":
+        if not self.anonymize and not self.uses_entities:
             raise ValueError(f"anonymize: false is for policy entities; {self.policy} never does it")
         return self
 
     @property
+    def uses_entities(self) -> bool:
+        """True if pointers go to named entities, so that every token needs a tag."""
+        return self.policy == "entities"
+
+    @property
+    def translates(self) -> bool:
+        """True if a pointer may write the dictionary's translation of the source word it points at."""
+        return self.policy == "dictionary"
+
+    @property
     def anonymous(self) -> bool:
-        """Does the model see ids in the place of names?"""
-        return self.policy == "entities" and self.anonymize
+        """True if the model reads and writes a number in the place of each name, as in the paper."""
+        return self.uses_entities and self.anonymize
 
     @property
     def needs_tags(self) -> bool:
-        """And can nothing but tags tell what is a name?"""
+        """True if names can only be found from tags that come with the data."""
         return self.anonymous and self.tagger is None
 
 
@@ -242,16 +257,16 @@ class Config(Settings):
         pointers = self.pointers
         if pointers.unreachable == "attention":
             raise ValueError("loss marginal sums the choices out: pointers.unreachable attention has no say in it")
-        if pointers.policy in ("none", "all-matches") or (pointers.policy == "entities" and not pointers.anonymize):
+        if pointers.policy in ("none", "all-matches") or (pointers.uses_entities and not pointers.anonymize):
             what = f"pointers.policy {pointers.policy} has no say in it: take unknown-words"
             raise ValueError(f"loss marginal sums the choices out, whichever word is copied: {what}")
         return self
 
     @model_validator(mode="after")
     def _pieces_are_no_words(self) -> Config:
-        if self.text.subwords is None:
+        if not self.text.uses_subwords:
             return self
-        if self.pointers.policy in ("entities", "dictionary") or self.pointers.dictionary is not None:
+        if self.pointers.uses_entities or self.pointers.translates or self.pointers.dictionary is not None:
             what = f"policy {self.pointers.policy}" if self.pointers.dictionary is None else "pointers.dictionary"
             raise ValueError(f"{what} is for whole words, which text.subwords cuts into pieces: one or the other")
         if self.vocabulary.source is None or self.vocabulary.target is None:
@@ -260,7 +275,7 @@ class Config(Settings):
 
     @model_validator(mode="after")
     def _entities_have_tags(self) -> Config:
-        if self.pointers.policy == "entities" and self.pointers.tagger is None:
+        if self.pointers.uses_entities and self.pointers.tagger is None:
             for name, files in self.data.splits().items():
                 if files.source_tags is None or files.target_tags is None:
                     raise ValueError(
