@@ -81,18 +81,19 @@ def prepare(
     Run again with nothing changed, it does nothing.
     """
     from pointing.config import read_config
-    from pointing.corpus import preparation
+    from pointing.corpus import statistics
+    from pointing.corpus.preparation import prepare as prepare_corpus
 
     folder = out or Path("corpora") / config.stem
     settings = read_config(config, changes or ())
-    corpus, made = preparation.prepare(settings, folder, workers)
+    corpus, made = prepare_corpus(settings, folder, workers)
     if json_output:
-        print(json.dumps(preparation.statistics(corpus, settings.training)))
+        print(json.dumps(statistics.corpus_statistics(corpus, settings.training)))
         return
-    for table in preparation.tables(corpus, settings.training):
+    for table in statistics.statistics_tables(corpus, settings.training):
         table.show()
-    for row in islice(corpus.split("train").rows_with_pointers(len(corpus.target)), show):
-        print(preparation.show(corpus, row))
+    for row in islice(corpus.split("train").rows_with_pointers(len(corpus.lexicon.target)), show):
+        print(statistics.show_example(corpus, row))
     print(f"{folder}: {'prepared' if made else 'was prepared already, nothing has changed'}")
 
 
@@ -141,14 +142,14 @@ def generate(
 ) -> None:
     """Lines in, lines out, in order: an output for each line, and of each of its words where it came from."""
     from pointing.config import Search, checked, pairs
-    from pointing.generation import command as generating
+    from pointing.generation.command import Kind, print_outputs
 
     asked = {"beam": beam, "nbest": nbest, **pairs(changes or ())}
     settings = checked(Search, asked)
     if json_output + show + tokenized > 1:
         raise Misuse("--json, --show and --tokenized are three ways to print: choose one")
-    kind: generating.Kind = "json" if json_output else "show" if show else "tokenized" if tokenized else "text"
-    generating.print_all(
+    kind: Kind = "json" if json_output else "show" if show else "tokenized" if tokenized else "text"
+    print_outputs(
         run,
         files or [],
         settings,
@@ -228,12 +229,12 @@ def plot(
 ) -> None:
     """Learning curves of runs side by side, or the attention on a text, as a picture."""
     from pointing.evaluation import plots
-    from pointing.generation import command as generating
+    from pointing.generation.command import load_generator
     from pointing.training import journal
 
     plots.require_matplotlib()
     if attention is not None:
-        plots.save(plots.attention(generating.load(runs[0]).generate([attention], attention=True)[0]), out)
+        plots.save(plots.attention(load_generator(runs[0]).generate([attention], locations=True)[0]), out)
     else:
         curves = {str(run): [journal.curve(run, measure)] for run in runs}
         plots.learning_curves(out, {"dev": curves}, "updates", measure)
@@ -252,10 +253,10 @@ def dictionary(
 ) -> None:
     """Induce a word dictionary from parallel text."""
     from pointing.config import Parallel, Text, checked
-    from pointing.corpus import preparation
+    from pointing.corpus.preparation import induce_dictionary
 
     text = checked(Text, {"tokenizer": tokenizer, "lowercase": lowercase})
-    made = preparation.induce_dictionary(Parallel(source=source, target=target), text, languages)
+    made = induce_dictionary(Parallel(source=source, target=target), text, languages)
     made.save(out)
     print(json.dumps({"file": str(out), "pairs": len(made)}) if json_output else f"{out}: {len(made):,} word pairs")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from pointing.config import Config, checked
 from pointing.data import names
 from pointing.evaluation.evaluate import System, evaluate
-from pointing.generation.command import load
+from pointing.generation.command import load_generator
 from pointing.generation.output import Output
-from pointing.model import run as checkpoint
+from pointing.model.run import load_run
 from pointing.system.progress import say
 from pointing.system.tables import Table
 from pointing.training.loop import train
@@ -60,9 +60,9 @@ def run(out: Path, updates: int = 800) -> tuple[Table, list[Output]]:
         folder = out if name == "demo" else out.parent / f"{out.name}-softmax"
         say(f"\n{output}, into {folder}")
         train(settings(data, output, updates), corpus, folder, resume=(folder / "config.yaml").exists())
-        systems.append(System(output, checkpoint.load(folder)))
+        systems.append(System(output, load_run(folder)))
     report = evaluate(systems, data / "test.en", [data / "test.fr"])
     whole = report.table()
     rows = [row for row in whole.rows if row[0] in SHOWN]
     table = Table("1,000 test sentences; none of their names was seen in training", whole.header, rows)
-    return table, load(out, "cpu").generate(LINES)
+    return table, load_generator(out, "cpu").generate(LINES)

@@ -18,7 +18,7 @@ import yaml
 from pointing.cli import main
 from pointing.config import read_config
 from pointing.corpus.preparation import prepare
-from pointing.model import run as checkpoint
+from pointing.model.run import MODEL, read_tensors, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
 from pointing.training import journal
 from pointing.training.loop import train
@@ -78,7 +78,7 @@ def train_in(folder, out, *changes, resume=False, **sizes):
 
 
 def tensors(out, name="training.safetensors"):
-    return checkpoint.read(out / name)[0]
+    return read_tensors(out / name)[0]
 
 
 def same(one, other):
@@ -128,11 +128,11 @@ def untrained(folder, *changes, name="run", seed=0, **sizes):
     """A run's folder with large random weights, on a corpus in `folder` that is made at the first call."""
     config = read_config(write(folder, *changes, **sizes))
     corpus, _ = prepare(config, folder / f"prepared-{name}", workers=1)
-    checkpoint.start(folder / name, config, corpus)
+    start_run(folder / name, config, corpus)
     torch.manual_seed(seed)
-    model = Seq2Seq(config.model, len(corpus.source), len(corpus.target))
+    model = Seq2Seq(config.model, len(corpus.lexicon.source), len(corpus.lexicon.target))
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, 0, 0.8)
-    about = {"update": 7, "placeholders": corpus.target.placeholders}
-    checkpoint.write(folder / name / checkpoint.MODEL, dict(model.named_parameters()), about)
+    about = {"update": 7, "placeholders": corpus.lexicon.target.placeholders}
+    write_tensors(folder / name / MODEL, dict(model.named_parameters()), about)
     return folder / name

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pointing.corpus.examples import Batch, Split
+from pointing.corpus.lexicon import Lexicon
 from pointing.text.dictionary import Dictionary
 from pointing.text.vocabulary import EOS, UNK, Vocabulary
 
@@ -108,14 +109,20 @@ class Batches:
                 yield self.split.batch(batches[number])
 
 
-class Translations(NamedTuple):
+class CandidateTranslations(NamedTuple):
     """The dictionary between two vocabularies, as arrays: ids[offsets[source id] : offsets[source id + 1]]."""
 
     offsets: Longs
     ids: Ints
 
     @classmethod
-    def between(cls, source: Vocabulary, target: Vocabulary, dictionary: Dictionary) -> Translations:
+    def of_lexicon(cls, lexicon: Lexicon) -> CandidateTranslations | None:
+        if lexicon.dictionary is None:
+            return None
+        return cls.between(lexicon.source, lexicon.target, lexicon.dictionary)
+
+    @classmethod
+    def between(cls, source: Vocabulary, target: Vocabulary, dictionary: Dictionary) -> CandidateTranslations:
         pairs = {(source[word], target[other]) for word, other, _ in dictionary.pairs()}
         known = sorted((x, y) for x, y in pairs if x != UNK and y != UNK)
         array = np.array(known, dtype=np.int64).reshape(-1, 2)
@@ -133,7 +140,7 @@ def candidates(
     batch: Batch,
     size: int,
     V: int,
-    translations: Translations | None = None,
+    translations: CandidateTranslations | None = None,
     training: bool = True,
 ) -> Tensor:
     """The target words that compete in this batch (large-vocabulary trick, paper §5.2), sorted, at least `size`.
@@ -142,8 +149,8 @@ def candidates(
     """
     import torch
 
-    x_words = batch.x_words[batch.x_mask].numpy()
-    wanted = [np.array([EOS, UNK]), x_words[x_words < V]]
+    source_words = batch.source_words[batch.x_mask].numpy()
+    wanted = [np.array([EOS, UNK]), source_words[source_words < V]]
     if training:
         y = batch.y[batch.mask].numpy()
         wanted.append(y[y < V])

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pointing.config import Config, checked
+from pointing.corpus.lexicon import Lexicon
 from pointing.errors import Misuse
-from pointing.text.dictionary import Dictionary
-from pointing.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
+Texts: TypeAlias = Sequence[str] | Any  # or an Arrow column of strings
 
 SCHEMA = pa.schema(
     {
@@ -37,8 +38,6 @@ SCHEMA = pa.schema(
     }
 )
 PREPARED = "prepared.json"  # what a prepared corpus has, and nothing else
-DICTIONARY = "dictionary.tsv"  # of word pairs, if there is one
-LEXICON = ("source.vocabulary", "target.vocabulary", "source.merges", "target.merges", DICTIONARY)  # runs keep copies
 ROW_GROUP = 1 << 15  # examples that lie together on disk
 
 
@@ -48,9 +47,9 @@ class Batch(NamedTuple):
     rows: Longs  # which examples these are
     x: Tensor  # (B, J) source ids; each source ends with EOS, as in dl4mt
     x_mask: Tensor  # (B, J)
-    x_words: Tensor  # (B, J) what copying each position writes: target id, or V + first position; EOS at the end
+    source_words: Tensor  # (B, J) what copying each position writes: target id, or V + first position; EOS at the end
     target: Tensor  # (B, T) the choices to be learned
-    y: Tensor  # (B, T) the words themselves, named as in x_words: target id, V + first position, or UNK
+    y: Tensor  # (B, T) the words themselves, named as in source_words: target id, V + first position, or UNK
     mask: Tensor  # (B, T)
 
     def part(self, rank: int, world: int) -> Batch:
@@ -64,17 +63,22 @@ class Batch(NamedTuple):
 
 
 class Split:
-    """One memory-mapped file of examples."""
+    """The examples of one part of a corpus, in groups as they lie on disk."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, groups: Sequence[pa.RecordBatch]) -> None:
+        self.groups = groups
+        self.first_row = np.cumsum([0, *(group.num_rows for group in self.groups)])
+        self.source_lengths = self._lengths("source")
+        self.target_lengths = self._lengths("target")
+
+    @classmethod
+    def open(cls, path: Path) -> Split:
+        """A file of examples, memory-mapped: nothing is loaded that is not used."""
         try:
             reader = pa.ipc.open_file(pa.memory_map(str(path)))
         except (pa.ArrowInvalid, OSError) as error:
             raise Misuse(f"not a prepared corpus ({error}); run `pointing prepare` again", path) from None
-        self.groups = [reader.get_batch(number) for number in range(reader.num_record_batches)]
-        self.first_row = np.cumsum([0, *(group.num_rows for group in self.groups)])
-        self.source_lengths = self._lengths("source")
-        self.target_lengths = self._lengths("target")
+        return cls([reader.get_batch(number) for number in range(reader.num_record_batches)])
 
     def __len__(self) -> int:
         return int(self.first_row[-1])
@@ -93,39 +97,51 @@ class Split:
             yield from (first + np.unique(row)).tolist()
 
     def batch(self, rows: Longs) -> Batch:
-        import torch
+        source_lengths, target_lengths = self.source_lengths[rows], self.target_lengths[rows]
+        x, source_words = (self._padded(column, rows, source_lengths, end=1) for column in ("source", "source_words"))
+        target, y = (self._padded(column, rows, target_lengths, end=0) for column in ("target", "target_words"))
+        return make_batch(rows, x, source_words, source_lengths, target, y, target_lengths)
 
-        x, lengths = self._padded("source", rows, 1)
-        target, target_lengths = self._padded("target", rows)
-        arrays = (
-            x,
-            np.arange(x.shape[1]) <= lengths[:, None],
-            self._padded("source_words", rows, 1)[0],
-            target,
-            self._padded("target_words", rows)[0],
-            np.arange(target.shape[1]) < target_lengths[:, None],
-        )
-        return Batch(rows, *(torch.from_numpy(array) for array in arrays))
-
-    def _padded(self, column: str, rows: Longs, more: int = 0) -> tuple[Longs, Ints]:
-        """A column's values at some rows, (B, longest + more), and their lengths (B,); the rest is 0, which is EOS.
-
-        One copy for each group touched.
-        """
-        lengths = (self.source_lengths if column.startswith("source") else self.target_lengths)[rows]
-        width = np.arange(lengths.max(initial=0) + more)
-        padded = np.zeros((len(rows), len(width)), np.int64)
+    def _padded(self, column: str, rows: Longs, lengths: Ints, end: int) -> Longs:
+        """A column's values at some rows, `end` places longer than the longest; one copy for each group touched."""
+        values_of_rows = np.zeros((len(rows), int(lengths.max(initial=0)) + end), np.int64)
         groups = np.searchsorted(self.first_row, rows, side="right") - 1
         for group in np.unique(groups):
             here = np.flatnonzero(groups == group)
             offsets, values = flat(self.groups[group], column)
-            start = offsets[rows[here] - self.first_row[group]]
-            real = width < lengths[here, None]
-            padded[here] = values[np.where(real, start[:, None] + width, 0)] * real
-        return padded, lengths
+            starts = offsets[rows[here] - self.first_row[group]]
+            values_of_rows[here] = padded(values, starts, lengths[here], values_of_rows.shape[1])
+        return values_of_rows
 
     def _lengths(self, column: str) -> Ints:
         return np.concatenate([np.diff(flat(group, column)[0]) for group in self.groups] or [np.empty(0, np.int32)])
+
+
+def padded(values: Ints, starts: Ints | Longs, lengths: Ints | Longs, width: int) -> Longs:
+    """(B, width): `lengths` values from each of `starts` on; the rest is 0, which is EOS."""
+    place = np.arange(width)
+    real = place < lengths[:, None]
+    return np.where(real, values[np.where(real, starts[:, None] + place, 0)], np.int64(0))
+
+
+def make_batch(
+    rows: Longs,
+    x: Longs,
+    source_words: Longs,
+    source_lengths: Ints | Longs,
+    target: Longs,
+    y: Longs,
+    target_lengths: Ints | Longs,
+) -> Batch:
+    """Padded arrays as tensors with their masks. A source is one position longer than its words: there is its EOS."""
+    import torch
+
+    x_mask = np.arange(x.shape[1]) <= source_lengths[:, None]
+    mask = np.arange(target.shape[1]) < target_lengths[:, None]
+    return Batch(rows, *(torch.from_numpy(array) for array in (x, x_mask, source_words, target, y, mask)))
+
+
+# Arrow columns from arrays and back. pa.array() and to_numpy() would do, but import pandas wherever that is installed.
 
 
 def flat(group: pa.RecordBatch, column: str) -> tuple[Ints, Ints]:
@@ -135,12 +151,31 @@ def flat(group: pa.RecordBatch, column: str) -> tuple[Ints, Ints]:
 
 
 def _integers(array: Any) -> Ints:
-    """What array.to_numpy() gives, which imports pandas wherever that is installed."""
     return np.frombuffer(array.buffers()[1] or b"", np.int32, len(array), 4 * array.offset)
 
 
+def list_column(counts: Any, values: Ints) -> Any:
+    """Lists from their lengths and all their values end to end."""
+    return pa.ListArray.from_arrays(int_column(np.append(0, np.cumsum(counts))), int_column(values))
+
+
+def int_column(values: Any) -> Any:
+    if isinstance(values, pa.Array):
+        return values
+    array = np.ascontiguousarray(values, np.int32)
+    return pa.Array.from_buffers(pa.int32(), len(array), [None, pa.py_buffer(array)])
+
+
+def text_column(texts: Texts) -> Any:
+    if isinstance(texts, pa.Array):
+        return texts
+    encoded = [text.encode("utf-8") for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
+
+
 class Corpus:
-    """A prepared folder: vocabularies, splits, the dictionary if there is one, and how they were made."""
+    """A prepared folder: the lexicon, the splits, and how they were made."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -151,21 +186,9 @@ class Corpus:
             raise Misuse("not a prepared corpus: there is no whole prepared.json in it", folder) from None
 
     @cached_property
-    def source(self) -> Vocabulary:
-        return self._vocabulary("source")
-
-    @cached_property
-    def target(self) -> Vocabulary:
-        return self._vocabulary("target")
-
-    def _vocabulary(self, side: str) -> Vocabulary:
-        path, subwords = self.folder / f"{side}.vocabulary", self.about["settings"]["text"].get("subwords")
-        return Vocabulary.load(path, self.about["placeholders"], subwords is not None)
-
-    @cached_property
-    def dictionary(self) -> Dictionary | None:
-        path = self.folder / DICTIONARY
-        return Dictionary.load(path) if path.exists() else None
+    def lexicon(self) -> Lexicon:
+        config = checked(Config, self.about["settings"], self.folder / PREPARED)
+        return Lexicon.load(self.folder, config, self.about.get("placeholders", 0))
 
     def split(self, name: str) -> Split:
-        return Split(self.folder / f"{name}.arrow")
+        return Split.open(self.folder / f"{name}.arrow")

@@ -18,9 +18,9 @@ from pointing.text.vocabulary import Vocabulary
 Vectors = npt.NDArray[np.float32]
 
 
-def make(corpus: Corpus, side: Literal["source", "target"], wanted: Path | Literal["word2vec"], width: int) -> Vectors:
+def make(corpus: Corpus, side: str, wanted: Path | Literal["word2vec"], width: int) -> Vectors:
     """A vector for every id of one side's vocabulary, (V, width); NaN where there is none to start from."""
-    vocabulary = corpus.source if side == "source" else corpus.target
+    vocabulary = corpus.lexicon.source if side == "source" else corpus.lexicon.target
     if isinstance(wanted, Path):
         return for_vocabulary(vocabulary, read(wanted, set(vocabulary.words)), wanted)
     return train(_Sentences(corpus, side), len(vocabulary), width)
@@ -29,7 +29,7 @@ def make(corpus: Corpus, side: Literal["source", "target"], wanted: Path | Liter
 class _Sentences:
     """The training split's sentences as ids, again and again: what word2vec reads."""
 
-    def __init__(self, corpus: Corpus, side: Literal["source", "target"]) -> None:
+    def __init__(self, corpus: Corpus, side: str) -> None:
         self.split = corpus.split("train")
         self.column = "source" if side == "source" else "target_words"
 

@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 
 from pointing import __version__
 from pointing.config import Search, Text
-from pointing.corpus.encoding import tokenizer
+from pointing.corpus.lexicon import make_tokenizer
 from pointing.errors import Misuse
 from pointing.evaluation.measures import copy_measures, form, frequencies, switch_measures, text_measures
 from pointing.evaluation.report import Report, Scored, compare
 from pointing.evaluation.significance import RESAMPLES, SEED, TRIALS
 from pointing.generation.generator import Generator
 from pointing.generation.output import UNKNOWN, Output
-from pointing.model import run as checkpoint
-from pointing.model.run import Run
+from pointing.model.run import Run, load_run
 from pointing.system.files import read_lines, read_text
 from pointing.system.progress import progress
 from pointing.text.dictionary import Dictionary
@@ -53,7 +52,7 @@ def open_systems(paths: Sequence[str | Path], search: Search | None = None) -> l
         name = path.resolve().name if names[path.resolve().name] == 1 else str(path)
         name = name if all(name != one.name for one in found) else f"{name} ({len(found) + 1})"
         if path.is_dir():
-            found.append(System(name, checkpoint.load(path), search or Search(), None, path))
+            found.append(System(name, load_run(path), search or Search(), None, path))
         else:
             found.append(System(name, outputs=_read(path), path=path))
     return found
@@ -66,7 +65,7 @@ def generate(system: System, source: Sequence[str | bytes], tags: Tags | None = 
         raise Misuse(f"{system.name} was trained on tagged entities: the source needs tags too (--source-tags)")
     outputs = []
     with progress(f"{system.name}: generating", len(source), "lines") as bar:
-        for output in Generator(*system.run[:5]).stream(source, system.search, tags=tags, window=WINDOW):
+        for output in Generator(system.run).stream(source, system.search, tags=tags, window=WINDOW):
             outputs.append(output)
             bar.advance()
     return outputs
@@ -130,7 +129,7 @@ def evaluate(
     tags, meant_tags = (_tags(path, len(meant[0])) for path in (source_tags, reference_tags))
     text, languages = _text(runs, lowercase, tokenized)
     plain = text.model_copy(update={"lowercase": False, "digits": "keep", "unicode": "keep"})
-    read = tokenizer(text, languages[0]), tokenizer(text, languages[1])
+    read = make_tokenizer(text, languages[0]), make_tokenizer(text, languages[1])
 
     first = runs[0][1] if runs else None
     notes: list[str] = []
@@ -145,10 +144,10 @@ def evaluate(
         tags,
         meant_tags,
         read,
-        tokenizer(plain, languages[1]) if raw else read[1],
+        make_tokenizer(plain, languages[1]) if raw else read[1],
         first,
         vocabulary,
-        next((run.target for _, run in runs if run.target.merges is None), None),
+        next((run.lexicon.target for _, run in runs if run.lexicon.target.merges is None), None),
         counted,
         None if counted is None else frequencies(counted, read[1], _training_tags(counted, first)),
         unk,
@@ -213,7 +212,7 @@ def _shortlist(system: System, test: _Test, notes: list[str]) -> Vocabulary | No
 
     A run of subwords has no shortlist of words, so it is measured by another's, if there is one.
     """
-    own = None if system.run is None else system.run.target
+    own = None if system.run is None else system.run.lexicon.target
     if own is not None and own.merges is None:
         return own
     if test.vocabulary is not None or test.words is not None:
@@ -221,12 +220,12 @@ def _shortlist(system: System, test: _Test, notes: list[str]) -> Vocabulary | No
     if own is not None and test.source is not None:
         what = "words of several pieces count as outside the shortlist"
         notes.append(f"{system.name}: {what}; give one of words (--vocabulary), or put a run with words beside it")
-    return own or (test.first and test.first.target)
+    return own or (test.first and test.first.lexicon.target)
 
 
 def _dictionary(run: Run | None) -> Dictionary | None:
     """What a copied word may have been translated by."""
-    return run.dictionary if run is not None and run.config.pointers.policy == "dictionary" else None
+    return run.lexicon.dictionary if run is not None and run.config.pointers.policy == "dictionary" else None
 
 
 def _text(runs: Sequence[tuple[str, Run]], lowercase: bool, tokenized: bool) -> tuple[Text, tuple[str, str]]:

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice, repeat
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import torch
 
 from pointing import __version__
 from pointing.corpus.batches import plan
-from pointing.corpus.encoding import Block, encode, set_up_encoding, set_up_tokenizing, tokenize
-from pointing.corpus.examples import SCHEMA, Batch, Split
+from pointing.corpus.encoding import encode_pairs, tokenize_pairs
+from pointing.corpus.examples import Batch, Split
 from pointing.evaluation.copy_metrics import Bin, Example, closest, copy_scores, switch_scores
 from pointing.evaluation.metrics import DUC_BYTES, bleu, chrf, exact_match, rouge, tokenised_bleu
 from pointing.evaluation.significance import Measure, ratio
@@ -34,7 +31,6 @@ from pointing.model.run import Run
 from pointing.pointer_softmax import Switch
 from pointing.system.files import count_lines, read_blocks
 from pointing.system.progress import progress
-from pointing.system.workers import in_order
 from pointing.text import entities
 from pointing.text.entities import Tagged, read_tags
 from pointing.text.tokenizer import Tokenizer
@@ -165,11 +161,11 @@ def switch_measures(
         return None
     steps, pairs = [], 0
     for reference in references:
-        with _encoded(run, sources, reference, paired) as split:
-            pairs += len(split)
-            line_of = np.array([line for group in split.groups for line in group.column("line").to_pylist()], np.int64)
-            batches = plan(split.source_lengths, split.target_lengths, BATCH, "sentences", 0, 0) if len(split) else []
-            steps += [_steps(run, split.batch(rows), line_of[rows] - 1) for rows in batches]
+        split = _encoded(run, sources, reference, paired)
+        pairs += len(split)
+        line_of = np.array([line for group in split.groups for line in group.column("line").to_pylist()], np.int64)
+        batches = plan(split.source_lengths, split.target_lengths, BATCH, "sentences", 0, 0) if len(split) else []
+        steps += [_steps(run, split.batch(rows), line_of[rows] - 1) for rows in batches]
     if not steps:
         return None
     d, z, example, pointing, found = (np.concatenate(part) for part in zip(*steps, strict=True))
@@ -195,21 +191,14 @@ def _steps(run: Run, batch: Batch, example: npt.NDArray[np.int64]) -> list[npt.N
     return [d_t, z, np.repeat(example, mask.sum(1).cpu().numpy()), pointed, right]
 
 
-@contextmanager
 def _encoded(
     run: Run, sources: Sequence[str], reference: Sequence[str], tags: list[tuple[Tagged, Tagged]] | None
-) -> Iterator[Split]:
+) -> Split:
     """Pairs as the prepared corpus of the run would have them."""
-    x, y = ([f"{text}\n".encode("utf-8", "replace") for text in side] for side in (sources, reference))
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        block = Block("test", folder / "block", 1, x, y, tags)
-        list(in_order(tokenize, [block], 1, set_up_tokenizing, run.config))
-        tools = (run.config, run.source, run.target, run.dictionary)
-        ((batch, _),) = in_order(encode, [block.path], 1, set_up_encoding, *tools)
-        with pa.OSFile(str(folder / "test.arrow"), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
-            writer.write_batch(batch)
-        yield Split(folder / "test.arrow")
+    source, target = ([f"{text}\n".encode("utf-8", "replace") for text in side] for side in (sources, reference))
+    pairs, _ = tokenize_pairs(run.lexicon.tokenization, source, target, tags, first_line=1)
+    examples, _ = encode_pairs(run.lexicon, pairs, np.array(pairs.rows, np.int32) + 1)
+    return Split([examples])
 
 
 def _filled(measure: Measure, examples: int) -> Measure:

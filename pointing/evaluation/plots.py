@@ -87,10 +87,10 @@ def attention(output: Output) -> Figure:
         return figure
     switch, matrix = figure.subplots(2, 1, sharex=True, height_ratios=[1, max(2, len(source) / 4)])
     colours = ["C0" if token.origin == "shortlist" else "C2" for token in tokens]
-    switch.bar(range(len(tokens)), [token.shortlist for token in tokens], color=colours)
+    switch.bar(range(len(tokens)), [token.d for token in tokens], color=colours)
     switch.set_ylim(0, 1)
     switch.set_ylabel("d_t", fontsize=8)
-    rows = [token.attention if token.attention is not None else np.zeros(len(source)) for token in tokens]
+    rows = [token.location if token.location is not None else np.zeros(len(source)) for token in tokens]
     matrix.imshow(np.stack(rows, 1), cmap="Greys", vmin=0, vmax=1, aspect="auto")
     matrix.set_yticks(range(len(source)), source, fontsize=7)
     matrix.set_xticks(

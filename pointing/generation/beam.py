@@ -38,7 +38,7 @@ class Hypothesis:
 
     choices: npt.NDArray[np.int64]  # (T,) word id, or V + the position that is copied
     log_p: npt.NDArray[np.float32]  # (T,) of each choice under f_t; with `marginal` of the word, by all its routes
-    switch: npt.NDArray[np.float32]  # (T,) d_t
+    d: npt.NDArray[np.float32]  # (T,) the switch's probability of the shortlist
     location: npt.NDArray[np.float32] | None  # (T, J) l_t, if asked for
     score: float  # the sum of log_p, normalised
 
@@ -63,7 +63,7 @@ def search(
     entity `placeholders` only those that the source has can be chosen. With `locations` hypotheses keep their l_t.
     """
     device = next(model.parameters()).device
-    x, x_mask, x_words = (part.to(device) for part in (batch.x, batch.x_mask, batch.x_words))
+    x, x_mask, source_words = (part.to(device) for part in (batch.x, batch.x_mask, batch.source_words))
     with torch.inference_mode(), not_training(model):
         routes = Routes(
             model.output,
@@ -73,9 +73,9 @@ def search(
             unk=settings.allow_unk or settings.unk_replace,
             placeholders=placeholders,
         )
-        places = routes.places(x_words, x_mask)
+        places = routes.places(source_words, x_mask)
         step, (source, s) = Stepper(model), model.read(x, x_mask)
-        beam = _Beam(settings, x_mask, x_words, exact(s), locations or settings.unk_replace)
+        beam = _Beam(settings, x_mask, source_words, exact(s), locations or settings.unk_replace)
         s = s.unsqueeze(1)  # (B, 1, S): at first there is one hypothesis, with nothing in it
         y_prev = s.new_zeros(*s.shape[:2], model.embedding.embedding_dim)
         while True:
@@ -115,7 +115,7 @@ class _Step(NamedTuple):
 class _Beam:
     """The K best hypotheses of each source, and how they came about."""
 
-    def __init__(self, settings: Search, x_mask: Tensor, x_words: Tensor, zero: Tensor, locations: bool) -> None:
+    def __init__(self, settings: Search, x_mask: Tensor, source_words: Tensor, zero: Tensor, locations: bool) -> None:
         self.settings, self.locations = settings, locations
         B, device = len(x_mask), x_mask.device
         words = x_mask.sum(1) - 1  # without the end of sentence
@@ -125,7 +125,7 @@ class _Beam:
                 (settings.max_ratio * words).clamp(max=settings.max_length).ceil().long() + SPARE
             )
         self.rows = torch.arange(B, device=device)  # which sources these are
-        self.words = x_mask & (x_words != EOS)  # (B, J), for the coverage penalty
+        self.words = x_mask & (source_words != EOS)  # (B, J), for the coverage penalty
         # Of each hypothesis, K of them from the second step on:
         self.total = zero.new_zeros(B, 1)  # log-probability so far
         self.score = zero.new_zeros(B, 1)  # the same, normalised

@@ -17,7 +17,7 @@ from pointing.errors import Misuse
 from pointing.generation.generator import WINDOW, Generator
 from pointing.generation.html_page import page
 from pointing.generation.output import Output, show
-from pointing.model import run as checkpoint
+from pointing.model.run import load_run
 from pointing.system.files import BOM, read_lines, whole_file
 from pointing.system.progress import say
 from pointing.system.world import processes
@@ -27,20 +27,21 @@ Kind = Literal["text", "tokenized", "json", "show"]
 STDIN = Path("-")
 
 
-def load(folder: str | Path, device: str = "auto", dictionary: str | Path | None = None) -> Generator:
-    """The best model of a run, ready to generate; what it copies is translated by a dictionary, if there is one."""
+def load_generator(folder: str | Path, device: str = "auto", dictionary: str | Path | None = None) -> Generator:
+    """The best model of a run, ready to generate; with a dictionary, what it copies is written as that translates."""
     with processes(device) as here:
         return _load(folder, here.device, dictionary)
 
 
 def _load(folder: str | Path, device: torch.device, dictionary: str | Path | None) -> Generator:
-    run = checkpoint.load(folder)
+    run = load_run(folder)
     if dictionary is not None:
-        run = run.translating(dictionary)
-    return Generator(run.config, run.source, run.target, run.dictionary, run.model.to(device))
+        run = run.with_dictionary(dictionary)
+    run.model.to(device)
+    return Generator(run)
 
 
-def print_all(
+def print_outputs(
     run: Path,
     files: list[Path],
     settings: Search,
@@ -59,13 +60,13 @@ def print_all(
     with processes(device) as here:
         generator = _load(run, here.device, dictionary)
         lines = chain.from_iterable(map(_lines, files or [STDIN]))
-        if tags is not None and not generator.read.entities:
+        if tags is not None and not generator.read.takes_tags:
             raise Misuse("tags are for runs that point at entities, which this one does not: leave out --tags", tags)
         tagged = None if tags is None else entities.read_tags(tags)
         typed = (not files or STDIN in files) and sys.stdin.isatty()  # somebody waits for the answer to each line
         window, on_all = 1 if typed else WINDOW, here.world > 1
         outputs = generator.stream(
-            lines, settings, attention=html is not None, tags=tagged, window=window, on_all=on_all
+            lines, settings, locations=html is not None, tags=tagged, window=window, on_all=on_all
         )
         if html is None or not here.first:  # only one process may write the page
             _print(outputs, kind, settings)
@@ -116,13 +117,13 @@ def _printed(outputs: Iterable[Output], kind: Kind, settings: Search) -> Iterato
         if output.warning is not None:
             say(f"line {output.line:,}: {output.warning}")
         if kind == "show":
-            for one in [output, *output.alternatives]:
-                console.print(show(one))
+            for each in [output, *output.alternatives]:
+                console.print(show(each))
         elif kind == "json":
             print(json.dumps(output.json(), ensure_ascii=False))
         else:
-            for one in [output, *output.alternatives]:
-                text = one.tokenized if kind == "tokenized" else one.text
-                print(text if settings.nbest == 1 else f"{one.line} ||| {text} ||| {one.score:.4f}")
+            for each in [output, *output.alternatives]:
+                text = each.tokenized if kind == "tokenized" else each.text
+                print(text if settings.nbest == 1 else f"{each.line} ||| {text} ||| {each.score:.4f}")
         sys.stdout.flush()
         yield output

@@ -16,18 +16,15 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from pointing.config import Config, Search
-from pointing.corpus.batches import Translations, candidates
-from pointing.corpus.encoding import tokenizer
+from pointing.config import Search
+from pointing.corpus.batches import CandidateTranslations, candidates
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis, not_training, search
 from pointing.generation.output import Output, Writer
-from pointing.generation.reader import Line, Reader
-from pointing.model.seq2seq import Seq2Seq
-from pointing.text.dictionary import Dictionary
+from pointing.generation.reader import Line, LineReader, as_batch
+from pointing.model.run import Run
 from pointing.text.entities import Tagged
-from pointing.text.vocabulary import Vocabulary
 
 WINDOW = 2048  # lines that are sorted by length together
 TOKENS = 256, 2048  # source tokens of a batch at least and at most, padding counted; more make it no faster
@@ -37,36 +34,28 @@ SCORES = 1 << 24  # numbers that the shortlist may have at one step: sources × 
 class Generator:
     """A trained model with all that it takes to use it on raw lines."""
 
-    def __init__(
-        self,
-        config: Config,
-        source: Vocabulary,
-        target: Vocabulary,
-        dictionary: Dictionary | None,
-        model: Seq2Seq,
-    ) -> None:
-        self.target, self.model = target, model
-        self.read = Reader(config, source, target, dictionary)
-        self.tokenizer = tokenizer(config.text, config.data.languages[1])
-        self.translations = None if dictionary is None else Translations.between(source, target, dictionary)
+    def __init__(self, run: Run) -> None:
+        self.lexicon, self.model = run.lexicon, run.model
+        self.read = LineReader(run.lexicon)
+        self.translations = CandidateTranslations.of_lexicon(run.lexicon)
 
     def generate(
         self,
         lines: Iterable[str | bytes],
         settings: Search | None = None,
         *,
-        attention: bool = False,
+        locations: bool = False,
         tags: Iterable[Tagged] | None = None,
     ) -> list[Output]:
-        """An output for each line; with `attention` its words know where the model looked."""
-        return list(self.stream(lines, settings, attention=attention, tags=tags))
+        """An output for each line; with `locations` its words know where the model looked."""
+        return list(self.stream(lines, settings, locations=locations, tags=tags))
 
     def stream(
         self,
         lines: Iterable[str | bytes],
         settings: Search | None = None,
         *,
-        attention: bool = False,
+        locations: bool = False,
         tags: Iterable[Tagged] | None = None,
         window: int = WINDOW,
         on_all: bool = False,
@@ -80,26 +69,26 @@ class Generator:
             raise Misuse("this run was trained on tagged entities: the lines need tags too (generate --tags)")
 
         def work(first: int, some: list[str | bytes], tagged: list[Tagged] | None) -> list[Output]:
-            return self.run(self.read(some, tagged), settings, attention=attention, first=first)
+            return self.run(self.read(some, tagged), settings, locations=locations, first=first)
 
         windows = _windows(lines, tags, window)
         for outputs in _on_all(work, windows) if on_all else starmap(work, windows):
             yield from outputs
 
     def run(
-        self, lines: Sequence[Line], settings: Search | None = None, *, attention: bool = False, first: int = 1
+        self, lines: Sequence[Line], settings: Search | None = None, *, locations: bool = False, first: int = 1
     ) -> list[Output]:
         """Outputs of lines that have been read, numbered from `first`; those of like length are worked on together."""
         settings = settings or Search()
-        writer = Writer(self.target, self.tokenizer, settings.unk_replace)
+        writer = Writer(self.lexicon.target, self.lexicon.tokenization.target, settings.unk_replace)
         outputs = [writer.write([], line, first + row) for row, line in enumerate(lines)]
         batches = list(self._batches(lines, settings))
 
         def work(rows: list[int]) -> list[list[Hypothesis]]:
             batch = as_batch([lines[row] for row in rows])
             words = self._candidates(batch, settings)
-            entities = self.target.placeholders
-            return search(self.model, batch, settings, candidates=words, placeholders=entities, locations=attention)
+            entities = self.lexicon.target.placeholders
+            return search(self.model, batch, settings, candidates=words, placeholders=entities, locations=locations)
 
         with not_training(self.model), _side_by_side(len(batches)) as each:
             for rows, found in zip(batches, each(work, batches), strict=True):
@@ -114,7 +103,7 @@ class Generator:
         order = order[lengths[order] > 0]
         share = -(-int(lengths.sum() + len(order)) // torch.get_num_threads())  # so that every thread has a batch
         budget = min(max(share, TOKENS[0]), TOKENS[1])
-        most = max(1, SCORES // (settings.beam * (settings.large_vocabulary or len(self.target))))
+        most = max(1, SCORES // (settings.beam * (settings.large_vocabulary or len(self.lexicon.target))))
         while len(order):
             padded = (lengths[order[:most]] + 1) * np.arange(1, len(order[:most]) + 1)
             taken = max(1, int(np.searchsorted(padded, budget, side="right")))
@@ -123,20 +112,11 @@ class Generator:
 
     def _candidates(self, batch: Batch, settings: Search) -> Tensor | None:
         size = settings.large_vocabulary
-        return None if size is None else candidates(batch, size, len(self.target), self.translations, training=False)
-
-
-def as_batch(lines: Sequence[Line]) -> Batch:
-    """Lines as tensors, without a target."""
-    lengths = np.array([len(line.ids) for line in lines])
-    x_mask = np.arange(lengths.max() + 1) <= lengths[:, None]  # each source ends with EOS
-    x, x_words = np.zeros((2, *x_mask.shape), np.int64)
-    real = np.arange(x_mask.shape[1]) < lengths[:, None]
-    x[real] = np.concatenate([line.ids for line in lines])
-    x_words[real] = np.concatenate([line.names for line in lines])
-    nothing = np.zeros((len(lines), 0), np.int64)
-    arrays = (x, x_mask, x_words, nothing, nothing, nothing > 0)
-    return Batch(np.arange(len(lines)), *(torch.from_numpy(array) for array in arrays))
+        return (
+            None
+            if size is None
+            else candidates(batch, size, len(self.lexicon.target), self.translations, training=False)
+        )
 
 
 @contextmanager

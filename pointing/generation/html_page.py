@@ -51,10 +51,10 @@ def _words(output: Output) -> str:
 
 
 def _word(token: Token, line: int) -> str:
-    about = f"{token.probability:.0%} probable, shortlist {token.shortlist:.0%}"
+    about = f"{token.probability:.0%} probable, shortlist {token.d:.0%}"
     looked = ""
-    if token.attention is not None:
-        places = [f"{j}:{weight:.2f}" for j, weight in enumerate(token.attention.tolist()) if weight >= FAINT]
+    if token.location is not None:
+        places = [f"{j}:{weight:.2f}" for j, weight in enumerate(token.location.tolist()) if weight >= FAINT]
         looked = f' data-looked="{" ".join(places)}"'
     if token.source is None:
         return f'<i tabindex="0" title="{about}"{looked}>{_text(token.text)}</i>'

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Floats = npt.NDArray[np.float32]
+WordOrigin = Literal["shortlist", "copied", "translated"]
+JSON_KEYS = ("text", "origin", "source", "span", "probability", "shortlist")  # of a token; "shortlist" is d_t
 UNKNOWN = "<unk>"  # how UNK is written, where it is asked for
 
 
@@ -30,12 +32,12 @@ class Token:
     """A word of the output and where it came from."""
 
     text: str
-    origin: Literal["shortlist", "copied", "translated"]
-    source: int | None  # which token of the source, counted from 0
+    origin: WordOrigin
+    source: int | None  # the position of the source token, counted from 0
     span: tuple[int, int] | None  # its characters in the raw line
-    probability: float  # under f_t; of a word of several pieces, of all of them
-    shortlist: float  # d_t; of several pieces, its mean
-    attention: Floats | None = field(default=None, repr=False, compare=False)  # (J,), if it was kept
+    probability: float  # under f_t; of a word of several pieces, the product over its pieces
+    d: float  # d_t, the switch's probability of the shortlist; of a word of several pieces, the mean
+    location: Floats | None = field(default=None, repr=False, compare=False)  # (J,) l_t, if it was asked for
 
     def json(self) -> dict[str, Any]:
         return {
@@ -44,8 +46,14 @@ class Token:
             "source": self.source,
             "span": None if self.span is None else list(self.span),
             "probability": round(self.probability, 6),
-            "shortlist": round(self.shortlist, 6),
+            "shortlist": round(self.d, 6),
         }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Token:
+        """The token of which `json` gave these values."""
+        text, origin, source, span, probability, d = (values[name] for name in JSON_KEYS)
+        return cls(text, origin, source, None if span is None else tuple(span), probability, d)
 
 
 @dataclass(frozen=True)
@@ -69,121 +77,123 @@ class Output:
 
     def json(self) -> dict[str, Any]:
         """What `generate --json` prints; with `alternatives` if there are any."""
-        about = {
+        values = {
             "line": self.line,
             "text": self.text,
             "score": round(self.score, 6),
             "tokens": [token.json() for token in self.tokens],
         }
-        others = [other.json() for other in self.alternatives]
-        return {**about, "alternatives": others} if others else about
+        alternatives = [alternative.json() for alternative in self.alternatives]
+        return {**values, "alternatives": alternatives} if alternatives else values
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any], source: Line) -> Output:
-        """What `json` told of a line."""
-        tokens = [Token(**{**one, "span": one["span"] and tuple(one["span"])}) for one in told["tokens"]]
-        others = [cls.from_json(other, source) for other in told.get("alternatives", ())]
-        return cls(told["line"], told["text"], told["score"], tokens, source.in_words, others)
+    def from_json(cls, values: Mapping[str, Any], source: Line) -> Output:
+        """The output of a line of which `json` gave these values."""
+        tokens = [Token.from_json(token) for token in values["tokens"]]
+        alternatives = [cls.from_json(alternative, source) for alternative in values.get("alternatives", ())]
+        return cls(values["line"], values["text"], values["score"], tokens, source.in_words, alternatives)
 
 
 class Writer:
-    """Turns choices back into words. With `unk_replace` an UNK becomes the source word of most attention."""
+    """Turns choices back into words. With `unk_replace` an UNK becomes the source word where l_t is highest."""
 
     def __init__(self, target: Vocabulary, tokenizer: Tokenizer, unk_replace: bool = False) -> None:
         self.target, self.tokenizer, self.unk_replace = target, tokenizer, unk_replace
 
-    def write(self, found: Sequence[Hypothesis], line: Line, number: int) -> Output:
+    def write(self, hypotheses: Sequence[Hypothesis], line: Line, number: int) -> Output:
         """The best hypothesis, and the others of the list as far as their text differs."""
         different: dict[str, Output] = {}
-        for one in found:
-            tokens = self.tokens(one, line)
+        for hypothesis in hypotheses:
+            tokens = self.tokens(hypothesis, line)
             text = self.tokenizer.detokenize([token.text for token in tokens])
-            different.setdefault(text, Output(number, text, one.score, tokens, line.in_words))
-        if not different:  # nothing in, nothing out
+            different.setdefault(text, Output(number, text, hypothesis.score, tokens, line.in_words))
+        if not different:  # an empty line has no hypothesis, and an empty output
             return Output(number, "", 0.0, [], line.in_words)
-        best, *others = different.values()
-        best.alternatives.extend(others)
+        best, *alternatives = different.values()
+        best.alternatives.extend(alternatives)
         return best
 
     def tokens(self, hypothesis: Hypothesis, line: Line) -> list[Token]:
         words = len(hypothesis.choices) - 1  # without the end of sentence
         probability = np.exp(hypothesis.log_p)
-        made = [
+        tokens = [
             self._token(
                 int(hypothesis.choices[t]),
                 line,
                 float(probability[t]),
-                float(hypothesis.switch[t]),
+                float(hypothesis.d[t]),
                 None if hypothesis.location is None else hypothesis.location[t, : len(line.ids)],
             )
             for t in range(words)
         ]
-        return made if line.pieces is None else _joined(made, hypothesis.choices == UNK, line, line.pieces)
+        if line.pieces is None:
+            return tokens
+        return _words_of_pieces(tokens, (hypothesis.choices == UNK).tolist(), line, line.pieces)
 
-    def _token(self, choice: int, line: Line, probability: float, d: float, attention: Floats | None) -> Token:
-        position = self._position(choice, line, attention)
+    def _token(self, choice: int, line: Line, probability: float, d: float, location: Floats | None) -> Token:
+        position = self._position(choice, line, location)
         if position is None:
             word = self.target.word(choice)
-            return Token(UNKNOWN if word is None else word, "shortlist", None, None, probability, d, attention)
+            return Token(UNKNOWN if word is None else word, "shortlist", None, None, probability, d, location)
         span = int(line.starts[position]), int(line.ends[position])
-        translated = line.translated[position]
-        if translated is not None:
-            return Token(translated, "translated", position, span, probability, d, attention)
-        return Token(line.raw(position), "copied", position, span, probability, d, attention)
+        translation = line.translations[position]
+        if translation is not None:
+            return Token(translation, "translated", position, span, probability, d, location)
+        return Token(line.raw(position), "copied", position, span, probability, d, location)
 
-    def _position(self, choice: int, line: Line, attention: Floats | None) -> int | None:
-        """Where a choice is in the source: it was pointed at, it is an entity, or an UNK to be replaced."""
+    def _position(self, choice: int, line: Line, location: Floats | None) -> int | None:
+        """The source position that a choice writes: a pointer's, an entity's, or that of an UNK to be replaced."""
         if choice >= len(self.target):
             return choice - len(self.target)
         if FIRST <= choice < FIRST + self.target.placeholders:
             return position_of_entity(choice - FIRST + 1, line.ids.tolist(), FIRST)
-        if choice == UNK and self.unk_replace and attention is not None and len(attention):
-            return int(attention.argmax())
+        if choice == UNK and self.unk_replace and location is not None and len(location):
+            return int(location.argmax())
         return None
 
 
-def _joined(tokens: Sequence[Token], unknown: npt.NDArray[np.bool_], line: Line, pieces: Pieces) -> list[Token]:
-    """Pieces as words. An unknown piece is a word of its own: nobody knows whether it would go on."""
+def _words_of_pieces(tokens: Sequence[Token], is_unk: Sequence[bool], line: Line, pieces: Pieces) -> list[Token]:
+    """Pieces joined into words. An UNK is a word of its own: nothing says whether the word would go on."""
     words: list[list[tuple[Token, str]]] = []
     goes_on = False
-    for token, none in zip(tokens, unknown.tolist(), strict=False):
+    for token, unk in zip(tokens, is_unk, strict=False):
         form = token.text if token.source is None else pieces.forms[token.source]
-        alone = none and token.source is None
+        alone = unk and token.source is None
         if not goes_on or alone:
             words.append([])
         words[-1].append((token, form))
         goes_on = not (alone or ends_word(form))
-    return [_word(word, line, pieces) for word in words]
+    return [_word_of_pieces(word, line, pieces) for word in words]
 
 
-def _word(word: Sequence[tuple[Token, str]], line: Line, pieces: Pieces) -> Token:
+def _word_of_pieces(word: Sequence[tuple[Token, str]], line: Line, pieces: Pieces) -> Token:
     """Copied if all its pieces were copied, one after the other as they stand in the source; else the shortlist's."""
-    text = "".join(without_mark(form) for _, form in word)
     tokens = [token for token, _ in word]
-    probability, d = math.prod(one.probability for one in tokens), fmean(one.shortlist for one in tokens)
-    looked = [one.attention for one in tokens if one.attention is not None]
+    probability, d = math.prod(token.probability for token in tokens), fmean(token.d for token in tokens)
+    locations = [token.location for token in tokens if token.location is not None]
     J = len(pieces.words.ids)
-    attention = np.bincount(pieces.word, np.mean(looked, 0), J).astype(np.float32) if looked else None
+    location = np.bincount(pieces.word, np.mean(locations, 0), J).astype(np.float32) if locations else None
     span = _span([token.source for token in tokens], line, pieces)
     if span is None:
-        return Token(text, "shortlist", None, None, probability, d, attention)
+        text = "".join(without_mark(form) for _, form in word)
+        return Token(text, "shortlist", None, None, probability, d, location)
     source = int(pieces.word[tokens[0].source])
-    return Token(line.text[slice(*span)], "copied", source, span, probability, d, attention)
+    return Token(line.text[slice(*span)], "copied", source, span, probability, d, location)
 
 
-def _span(places: list[int | None], line: Line, pieces: Pieces) -> tuple[int, int] | None:
+def _span(positions: list[int | None], line: Line, pieces: Pieces) -> tuple[int, int] | None:
     """The characters of pieces that stand one after the other in the source; None if there are none such.
 
     There are none either for some pieces of a word, if these have no characters of their own
     (`subwords.split_into_pieces`).
     """
-    first = places[0]
-    if first is None or places != list(range(first, first + len(places))):
+    first = positions[0]
+    if first is None or positions != list(range(first, first + len(positions))):
         return None
     whole = np.flatnonzero(pieces.word == pieces.word[first])
-    if len(places) < len(whole) and line.starts[whole[0]] == line.starts[whole[-1]]:
+    if len(positions) < len(whole) and line.starts[whole[0]] == line.starts[whole[-1]]:
         return None
-    return int(line.starts[first]), int(line.ends[first + len(places) - 1])
+    return int(line.starts[first]), int(line.ends[first + len(positions) - 1])
 
 
 def show(output: Output) -> Text:
@@ -191,13 +201,13 @@ def show(output: Output) -> Text:
     from rich.text import Text
 
     line = output.source
-    used = {token.source: token.origin for token in output.tokens if token.source is not None}
+    origins = {token.source: token.origin for token in output.tokens if token.source is not None}
     shown = Text(no_wrap=False)
     at = 0
     for position, (start, end) in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True)):
-        style = STYLES[used.get(position, "shortlist")]
+        style = STYLES[origins.get(position, "shortlist")]
         shown.append(visible(line.text[at:start]), "dim").append(visible(line.text[start:end]), style or "dim")
-        if position in used:
+        if position in origins:
             shown.append(subscript(position), style)
         at = end
     shown.append(visible(line.text[at:]), "dim").append("\n→")

@@ -1,4 +1,4 @@
-"""A raw line at test → what the model reads, by the same steps as `prepare`, and what each of its words would write."""
+"""A raw line at test → what the model reads, encoded by the same functions as a corpus (`corpus.encoding`)."""
 
 from __future__ import annotations
 
@@ -8,32 +8,27 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pointing.config import Config
-from pointing.corpus.encoding import tokenizer
-from pointing.corpus.examples import Split
-from pointing.corpus.pointers import Side, names
-from pointing.system.files import without_end
-from pointing.text import entities
-from pointing.text.dictionary import Dictionary, Senses
-from pointing.text.subwords import split_into_pieces
-from pointing.text.token_arrays import TokenArrays, from_tokens, tokenize_lines, unique_numbers
+from pointing.corpus.encoding import as_read, decode_line, encode_lines
+from pointing.corpus.examples import Batch, Split, make_batch, padded
+from pointing.corpus.lexicon import Lexicon
+from pointing.text.entities import Tagged, anonymize
+from pointing.text.token_arrays import Longs, TokenArrays, from_tokens, running_sums, tokenize_lines
 from pointing.text.tokenizer import Tokens
-from pointing.text.vocabulary import Vocabulary
 
 Ints = npt.NDArray[np.int32]
-LONGEST = 200  # words of a line that are read at least, however short those of the training were
-PIECES = 4  # with subwords, the pieces of a line that are read at most, for each such word
+SHORTEST_LIMIT = 200  # tokens of a line that are read at least, however short the lines of the training were
+PIECES_OF_A_TOKEN = 4  # with subwords, a line is cut after so many pieces for each token of that limit
 
 
 class Line(NamedTuple):
     """A source line of J tokens, or with subwords of J pieces."""
 
     text: str  # raw
-    starts: Ints  # (J,) the characters where each token begins
+    starts: Ints  # (J,) the character where each token begins
     ends: Ints
     ids: Ints  # (J,) in the source vocabulary
-    names: Ints  # (J,) what copying each one writes: target id, or V + first position of the same word
-    translated: Sequence[str | None]  # (J,) what the dictionary makes of each one when it is copied, if anything
+    source_words: Ints  # (J,) what copying each one writes: target id, or V + first position of the same word
+    translations: Sequence[str | None]  # (J,) the word that copying writes instead, where the dictionary has one
     warning: str | None = None
     pieces: Pieces | None = None
 
@@ -43,7 +38,7 @@ class Line(NamedTuple):
         return self if self.pieces is None else self.pieces.words
 
     def raw(self, position: int) -> str:
-        """A word as it was written."""
+        """A token as it was written."""
         return self.text[self.starts[position] : self.ends[position]]
 
 
@@ -51,112 +46,110 @@ class Pieces(NamedTuple):
     """Where the pieces of a line come from."""
 
     forms: list[str]  # (J,) the pieces as the model sees them
-    word: Ints  # (J,) which of the line's words each one is of
+    word: Ints  # (J,) the position of the word that each piece is part of
     words: Line  # the line in words
 
 
-class Reader:
-    """Reads lines as a configuration says; with the dictionary policy `senses` translates what is copied."""
+class LineReader:
+    """Reads lines as a lexicon says. Lines that are too long are cut, bytes that are not UTF-8 become �: each with a
+    warning."""
 
-    def __init__(self, config: Config, source: Vocabulary, target: Vocabulary, dictionary: Dictionary | None) -> None:
-        self.source, self.target = source, target
-        self.merges = source.merges
-        self.tokenizer = tokenizer(config.text, config.data.languages[0])
-        self.longest = max(LONGEST, config.text.max_tokens)
-        self.entities = config.pointers.policy == "entities"
-        self.anonymous, tagger = config.pointers.anonymous, config.pointers.tagger
-        self.needs_tags = config.pointers.needs_tags
-        self.tagger = entities.SpacyTagger(tagger) if self.anonymous and tagger is not None else None
-        self.senses: Senses | None = None
-        if config.pointers.policy == "dictionary" and dictionary is not None:
-            self.senses = Senses(dictionary, target)
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+        self.longest = max(SHORTEST_LIMIT, lexicon.config.text.max_tokens)
+        pointers = lexicon.config.pointers
+        self.takes_tags, self.needs_tags = pointers.uses_entities, pointers.needs_tags
+        # Where names stay as they are, tags only say where tokens end: without tags the tokenizer does.
+        self.tags_itself = pointers.anonymous and pointers.tagger is not None
+        if self.tags_itself:
+            _ = lexicon.tokenization.tagger  # what is wrong with it is said now
 
-    def __call__(self, lines: Sequence[str | bytes], tags: Sequence[entities.Tagged] | None = None) -> list[Line]:
-        """What is too long is cut, what is not UTF-8 comes in as �: with a warning.
-
-        `tags` are for entities: where these are anonymised they say what is a name, and in any case where tokens end.
-        """
-        texts, warnings = zip(*map(_decoded, lines), strict=True) if lines else ((), ())
-        if self.entities and (tags is not None or self.tagger is not None):
-            tagged = [None] * len(texts) if tags is None else tags
-            arrays = from_tokens([self._tagged(*one) for one in zip(texts, tagged, warnings, strict=True)])
+    def __call__(self, lines: Sequence[str | bytes], tags: Sequence[Tagged] | None = None) -> list[Line]:
+        """`tags`, for runs with entity pointers, say which tokens are names, and where tokens end."""
+        texts, warnings = [], []
+        for raw in lines:
+            text, problem = decode_line(raw)
+            texts.append(text)
+            warnings.append([] if problem is None else [problem])
+        if self.takes_tags and (tags is not None or self.tags_itself):
+            all_tags = [None] * len(texts) if tags is None else tags
+            tokens = from_tokens([self._tagged(*line) for line in zip(texts, all_tags, warnings, strict=True)])
         else:
-            arrays = tokenize_lines(self.tokenizer, texts)
-        for row in np.flatnonzero(arrays.counts > self.longest).tolist():
-            warnings[row].append(f"{arrays.counts[row]:,} tokens, cut after {self.longest}")
-        arrays = arrays.truncate(self.longest)
-        return self._lines(texts, arrays, warnings) if self.merges is None else self._pieces(texts, arrays, warnings)
+            tokens = tokenize_lines(self.lexicon.tokenization.source, texts)
+        tokens = _cut(tokens, self.longest, "tokens", warnings)
+        pieces, token_of_piece = as_read(tokens, self.lexicon.source)
+        if token_of_piece is None:
+            return self._lines(texts, tokens, warnings)
+        longest = PIECES_OF_A_TOKEN * self.longest
+        token_of_piece = token_of_piece[pieces.positions() < longest]
+        pieces = _cut(pieces, longest, "pieces", warnings)
+        in_words, in_pieces = self._lines(texts, tokens, warnings), self._lines(texts, pieces, warnings)
+        first_token, first_piece = _first(tokens), _first(pieces)
+        read = []
+        for row, line in enumerate(in_pieces):
+            here = slice(first_piece[row], first_piece[row + 1])
+            forms = [pieces.words[piece] for piece in pieces.ids[here].tolist()]
+            word = (token_of_piece[here] - first_token[row]).astype(np.int32)
+            read.append(line._replace(pieces=Pieces(forms, word, in_words[row])))
+        return read
 
     def prepared(self, split: Split, rows: Iterable[int]) -> list[Line]:
         """Examples of a prepared corpus, their entities as they were tagged there."""
         examples = [split[int(row)] for row in rows]
-        if self.senses is not None or self.merges is not None:
+        if self.lexicon.senses is not None or self.lexicon.source.merges is not None:
             return self([example["source_text"] for example in examples])
         lines = []
         for example in examples:
-            starts, ends, ids, copies = (
-                np.array(example[column], np.int32) for column in ("starts", "ends", "source", "source_words")
+            starts, ends, ids, source_words = (
+                np.array(example[name], np.int32) for name in ("starts", "ends", "source", "source_words")
             )
-            lines.append(Line(example["source_text"], starts, ends, ids, copies, [None] * len(ids)))
+            lines.append(Line(example["source_text"], starts, ends, ids, source_words, [None] * len(ids)))
         return lines
 
-    def _lines(self, texts: Sequence[str], arrays: TokenArrays, warnings: Sequence[list[str]]) -> list[Line]:
-        translated = [None if self.senses is None else self.senses[word] for word in arrays.words]
-        written, which = unique_numbers([other or word for word, other in zip(arrays.words, translated, strict=True)])
-        offsets = np.append(0, np.cumsum(arrays.counts)).astype(np.int32)
-        ids = self.source.ids(arrays.words)[arrays.ids]
-        copies = which[arrays.ids]
-        copies = names(Side(copies, offsets), self.target.ids(written)[copies], len(self.target))
+    def _lines(self, texts: Sequence[str], tokens: TokenArrays, warnings: Sequence[list[str]]) -> list[Line]:
+        ids, source_words, translations = encode_lines(self.lexicon, tokens)
+        first = _first(tokens)
         lines = []
         for row, text in enumerate(texts):
-            at = slice(offsets[row], offsets[row + 1])
-            others = [translated[word] for word in arrays.ids[at].tolist()]
-            warning = "; ".join(warnings[row]) or None
-            lines.append(Line(text, arrays.starts[at], arrays.ends[at], ids[at], copies[at], others, warning))
+            here = slice(first[row], first[row + 1])
+            translated = [translations[word] for word in tokens.ids[here].tolist()]
+            columns = (tokens.starts[here], tokens.ends[here], ids[here], source_words[here], translated)
+            lines.append(Line(text, *columns, "; ".join(warnings[row]) or None))
         return lines
 
-    def _pieces(self, texts: Sequence[str], arrays: TokenArrays, warnings: Sequence[list[str]]) -> list[Line]:
-        """Lines whose words are cut into pieces; a line of very many pieces is cut short, which takes odd words."""
-        assert self.merges is not None
-        pieces, token = split_into_pieces(arrays, self.merges)
-        longest = PIECES * self.longest
-        for row in np.flatnonzero(pieces.counts > longest).tolist():
-            warnings[row].append(f"{pieces.counts[row]:,} pieces, cut after {longest}")
-        token = token[pieces.positions() < longest]
-        pieces = pieces.truncate(longest)
-        words = self._lines(texts, arrays, warnings)
-        first, lines, at = np.append(0, np.cumsum(arrays.counts)), [], 0
-        for row, line in enumerate(self._lines(texts, pieces, warnings)):
-            here = slice(at, at + len(line.ids))
-            forms = [pieces.words[piece] for piece in pieces.ids[here].tolist()]
-            word = (token[here] - first[row]).astype(np.int32)
-            lines.append(line._replace(pieces=Pieces(forms, word, words[row])))
-            at = here.stop
-        return lines
-
-    def _tagged(self, text: str, tagged: entities.Tagged | None, warnings: list[str]) -> Tokens:
-        """A line's tokens as its tags cut it, with its entities as placeholders if they were so in training."""
-        cut = None if tagged is None else entities.tokens_as_tagged(text, tagged, self.tokenizer.normalise)
-        if tagged is not None and cut is not None:
-            tokens, tags = cut, tagged.tags
-        elif self.tagger is not None:
-            tokens = self.tokenizer(text)
-            tags = self.tagger(text, tokens)
-        else:
+    def _tagged(self, text: str, tags: Tagged | None, warnings: list[str]) -> Tokens:
+        """A line's tokens as its tags cut it, with its names as placeholders if they were so in training."""
+        tokenization, pointers = self.lexicon.tokenization, self.lexicon.config.pointers
+        tagged = tokenization.tagged(text, tags, tokenization.source)
+        if tagged is None and self.tags_itself:
+            tagged = tokenization.tagged(text, None, tokenization.source)
+        if tagged is None:
             warnings.append("its tags are those of another text")
-            return self.tokenizer(text)
-        if not self.anonymous:
+            return tokenization.source(text)
+        tokens, token_tags = tagged
+        if not pointers.anonymous:
             return tokens
-        words, _ = entities.anonymize(tokens.words, tags, [], [], self.source.placeholders)
+        words, _ = anonymize(tokens.words, token_tags, [], [], self.lexicon.source.placeholders)
         return tokens._replace(words=words)
 
 
-def _decoded(line: str | bytes) -> tuple[str, list[str]]:
-    """A line as text, and what there is to be warned of."""
-    if isinstance(line, str):
-        return line, []
-    line = without_end(line)
-    try:
-        return line.decode("utf-8"), []
-    except UnicodeDecodeError as error:
-        return line.decode("utf-8", "replace"), [f"not UTF-8 (byte {error.start + 1} of the line)"]
+def _cut(tokens: TokenArrays, longest: int, unit: str, warnings: Sequence[list[str]]) -> TokenArrays:
+    """The lines without what is beyond their first `longest` tokens."""
+    for row in np.flatnonzero(tokens.counts > longest).tolist():
+        warnings[row].append(f"{tokens.counts[row]:,} {unit}, cut after {longest}")
+    return tokens.truncate(longest)
+
+
+def _first(tokens: TokenArrays) -> Longs:
+    """(lines + 1,) the number of each line's first token."""
+    return running_sums(tokens.counts.astype(np.int64))
+
+
+def as_batch(lines: Sequence[Line]) -> Batch:
+    """Lines as tensors, without a target."""
+    lengths = np.array([len(line.ids) for line in lines])
+    starts, width = running_sums(lengths)[:-1], int(lengths.max()) + 1  # each source ends with EOS
+    columns = (np.concatenate([line.ids for line in lines]), np.concatenate([line.source_words for line in lines]))
+    x, source_words = (padded(column, starts, lengths, width) for column in columns)
+    nothing = np.zeros((len(lines), 0), np.int64)
+    return make_batch(np.arange(len(lines)), x, source_words, lengths, nothing, nothing, np.zeros(len(lines), np.int32))

@@ -25,7 +25,7 @@ def log_likelihood(
     there is a switch.
     """
     if config.training.loss == "marginal" and isinstance(model.output.switch, Switch):
-        return model.output.log_marginal(*predicted, batch.x_words, batch.y, batch.mask, candidates)
+        return model.output.log_marginal(*predicted, batch.source_words, batch.y, batch.mask, candidates)
     target, mask = choices(model, batch, predicted[2], config.pointers.unreachable == "attention")
     return model.output.log_likelihood(*predicted, target, mask, candidates)
 
@@ -37,7 +37,7 @@ def comparable(model: Seq2Seq, predicted: Predicted, batch: Batch) -> Tensor:
     asked for the word, by whichever route, and all words outside the shortlist are one.
     """
     V = model.output.words
-    y, x_words = (words.masked_fill(words >= V, UNK) for words in (batch.y, batch.x_words))
+    y, x_words = (words.masked_fill(words >= V, UNK) for words in (batch.y, batch.source_words))
     return model.output.log_marginal(*predicted, x_words, y, batch.mask)
 
 
@@ -52,7 +52,7 @@ def choices(model: Seq2Seq, batch: Batch, log_l: Tensor, to_attention: bool) -> 
     if isinstance(model.output.switch, NeverPoint):
         return batch.y.masked_fill(batch.y >= V, UNK), mask
     if isinstance(model.output.switch, AlwaysPoint):
-        there = (batch.x_words.unsqueeze(1) == batch.y.unsqueeze(2)) & batch.x_mask.unsqueeze(1)  # (B, T, J)
+        there = (batch.source_words.unsqueeze(1) == batch.y.unsqueeze(2)) & batch.x_mask.unsqueeze(1)  # (B, T, J)
         return torch.where(target < V, V + there.int().argmax(2), target), mask & (there.any(2) | (target >= V))
     if to_attention:
         return torch.where(target == UNK, V + log_l.detach().argmax(2), target), mask
@@ -73,7 +73,7 @@ def observed(config: Config, model: Seq2Seq, batch: Batch, log_l: Tensor) -> Obs
     target, mask = choices(model, batch, log_l, to_attention=False)
     pointing = mask & (target >= V)
     place = torch.where(pointing, target - V, 0)
-    found = pointing & (batch.x_words.gather(1, log_l.argmax(2)) == batch.x_words.gather(1, place))
+    found = pointing & (batch.source_words.gather(1, log_l.argmax(2)) == batch.source_words.gather(1, place))
     if config.pointers.unreachable == "attention":
         target, _ = choices(model, batch, log_l, to_attention=True)
     return Observed(mask, target < V, pointing, found)

@@ -19,60 +19,50 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from pointing.config import Config, checked
-from pointing.corpus.encoding import read_dictionary
-from pointing.corpus.examples import DICTIONARY, LEXICON, PREPARED, Corpus
+from pointing.corpus.examples import PREPARED, Corpus
+from pointing.corpus.lexicon import LEXICON, Lexicon
 from pointing.errors import Misuse
 from pointing.model.seq2seq import Seq2Seq
 from pointing.system.files import whole_file, write_text
-from pointing.text.dictionary import Dictionary
-from pointing.text.vocabulary import Vocabulary
 
 FORMAT = "pointing-1"  # raised when older files cannot be read any more
-MODEL, STATE, METRICS = "model.safetensors", "training.safetensors", "metrics.jsonl"
+SETTINGS, MODEL, STATE = "config.yaml", "model.safetensors", "training.safetensors"
+METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 
 
 class Run(NamedTuple):
     """A trained model and what it needs to read and write words."""
 
-    config: Config
-    source: Vocabulary
-    target: Vocabulary
-    dictionary: Dictionary | None
+    lexicon: Lexicon
     model: Seq2Seq
     about: dict[str, Any]  # of its weights: the update, the dev scores
 
-    def translating(self, dictionary: str | Path) -> Run:
+    @property
+    def config(self) -> Config:
+        return self.lexicon.config
+
+    def with_dictionary(self, path: str | Path) -> Run:
         """The same model; what it copies, or puts in an UNK's place, is written as this dictionary translates it."""
-        if self.config.text.subwords is not None or self.config.pointers.policy == "entities":
-            written = "entities" if self.config.text.subwords is None else "pieces of words"
-            raise Misuse(f"a dictionary is of single words, and this run copies {written}", dictionary)
-        words = read_dictionary(dictionary, self.config)
-        pointers = self.config.pointers.model_copy(update={"policy": "dictionary", "dictionary": Path(dictionary)})
-        return self._replace(config=self.config.model_copy(update={"pointers": pointers}), dictionary=words)
+        return self._replace(lexicon=self.lexicon.with_dictionary(path))
 
 
-def load(folder: str | Path) -> Run:
+def load_run(folder: str | Path) -> Run:
     """The run's best model so far, ready to generate."""
     folder = Path(folder)
-    config = settings(folder)
-    tensors, about = read(folder / MODEL)
-    placeholders = about.get("placeholders", 0)  # a training state has none, and is refused below
-    subwords = config.text.subwords is not None
-    source, target = (
-        Vocabulary.load(folder / f"{side}.vocabulary", placeholders, subwords) for side in ("source", "target")
-    )
-    dictionary = folder / DICTIONARY
-    model = Seq2Seq(config.model, len(source), len(target))
-    put(tensors, dict(model.named_parameters()), folder / MODEL)
+    config = run_settings(folder)
+    tensors, about = read_tensors(folder / MODEL)
+    # Runs made before vocabulary files listed the placeholders have their number here.
+    lexicon = Lexicon.load(folder, config, about.get("placeholders", 0))
+    model = Seq2Seq(config.model, len(lexicon.source), len(lexicon.target))
+    put_tensors(tensors, dict(model.named_parameters()), folder / MODEL)
     if odd := [name for name, weight in model.named_parameters() if not weight.isfinite().all()]:
         raise Misuse(f"{odd[0]} has weights that are not numbers: train it again", folder / MODEL)
-    words = Dictionary.load(dictionary) if dictionary.exists() else None
-    return Run(config, source, target, words, model.eval(), about)
+    return Run(lexicon, model.eval(), about)
 
 
-def settings(folder: Path) -> Config:
+def run_settings(folder: Path) -> Config:
     """The settings that a run was made with."""
-    path = folder / "config.yaml"
+    path = folder / SETTINGS
     if not path.exists():
         raise Misuse("not a run: there is no config.yaml in it; `pointing train` makes runs", folder)
     try:
@@ -88,29 +78,29 @@ def check_free(folder: Path) -> None:
         raise Misuse("this is a prepared corpus: give another folder for the run with --out", folder)
     if (folder / STATE).exists() or (folder / MODEL).exists():
         raise Misuse("there is a run in this folder: go on with --resume, or choose another with --out", folder)
-    there = [name for name in ("config.yaml", METRICS, "tensorboard", *LEXICON) if (folder / name).exists()]
+    there = [name for name in (SETTINGS, METRICS, TENSORBOARD, *LEXICON) if (folder / name).exists()]
     if there and not (folder / "source.vocabulary").exists():
         what = f"there is a {there[0]} in this folder, and no run: a run would write its own in its place"
         raise Misuse(f"{what}; choose another folder with --out", folder)
 
 
-def start(folder: Path, config: Config, corpus: Corpus) -> None:
+def start_run(folder: Path, config: Config, corpus: Corpus) -> None:
     """A new run's folder: settings, vocabularies, dictionary; what an older run left in it is removed."""
     folder.mkdir(parents=True, exist_ok=True)
-    clear_away(folder)
+    remove_parts(folder)
     for old in (MODEL, STATE, METRICS):
         (folder / old).unlink(missing_ok=True)
-    shutil.rmtree(folder / "tensorboard", ignore_errors=True)
+    shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
     for name in LEXICON:
         (folder / name).unlink(missing_ok=True)
         if (corpus.folder / name).exists():
             with whole_file(folder / name) as part:
                 shutil.copyfile(corpus.folder / name, part)
     plain = config.model_dump(mode="json")
-    write_text(folder / "config.yaml", yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+    write_text(folder / SETTINGS, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
 
 
-def clear_away(folder: Path) -> None:
+def remove_parts(folder: Path) -> None:
     """Removes the files that a run was writing when it was killed."""
     for pattern in (
         *(f".{name}.*.part" for name in (MODEL, STATE, METRICS)),
@@ -120,7 +110,7 @@ def clear_away(folder: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-def write(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
     """A safetensors file with `about` in its header, on the disk before it takes the old one's place."""
     with whole_file(path) as part:
         try:
@@ -134,16 +124,16 @@ def write(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None
             os.fsync(file.fileno())
 
 
-def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and what the header says about them; a file that is cut, or not ours, is refused."""
     with _opened(path) as (file, about):
         return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
 
 
-def about(path: Path) -> dict[str, Any]:
+def read_header(path: Path) -> dict[str, Any]:
     """What the header says, without the tensors."""
-    with _opened(path) as (_, said):
-        return said
+    with _opened(path) as (_, header):
+        return header
 
 
 @contextmanager
@@ -161,7 +151,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
         raise Misuse(f"not a whole checkpoint ({error}); it was cut off, or is another program's", path) from None
 
 
-def put(tensors: dict[str, Tensor], places: dict[str, Tensor], path: Path) -> None:
+def put_tensors(tensors: dict[str, Tensor], places: dict[str, Tensor], path: Path) -> None:
     """Copies tensors where they belong; what is missing, too much or of another shape is refused."""
     if tensors.keys() != places.keys():
         odd = ", ".join(sorted(tensors.keys() ^ places.keys())[:3])

@@ -29,7 +29,7 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, row: Row, seed: int, jobs: Mapping[tuple[str, int], Job]) -> Origin:
-        from pointing.corpus.examples import DICTIONARY
+        from pointing.corpus.lexicon import DICTIONARY
 
         by = None if row.translated_by is None else jobs[row.translated_by, seed].corpus / DICTIONARY
         return cls(row, seed, jobs[row.trained, seed], by if by is not None and by.exists() else None)
@@ -47,11 +47,11 @@ def system(origin: Origin, run: Run, files: Parallel, folder: Path) -> System:
     from pointing.config import Search
     from pointing.evaluation.evaluate import System, generate
     from pointing.generation.output import Output
-    from pointing.generation.reader import Reader
+    from pointing.generation.reader import LineReader
     from pointing.text.entities import read_tags
 
     row, seed, job, dictionary = origin
-    run = run if dictionary is None else run.translating(dictionary)
+    run = run if dictionary is None else run.with_dictionary(dictionary)
     one = System(row.name, run, checked(Search, row.search))
     source = list(read_lines(files.source))
     tags = list(read_tags(files.source_tags)) if tagged(job) and files.source_tags is not None else None
@@ -62,7 +62,7 @@ def system(origin: Origin, run: Run, files: Parallel, folder: Path) -> System:
         write_text(path, "".join(json.dumps(output.json()) + "\n" for output in outputs))
         return one._replace(outputs=outputs)
     told = path.read_text(encoding="utf-8").splitlines()
-    lines = Reader(*run[:4])(source, tags)
+    lines = LineReader(run.lexicon)(source, tags)
     return one._replace(outputs=[Output.from_json(json.loads(t), line) for t, line in zip(told, lines, strict=True)])
 
 

@@ -81,11 +81,11 @@ def versions() -> dict[str, str]:
 
 def _run(job: Job) -> dict[str, Any]:
     """How a run went: its settings where they matter, its time, its validations."""
-    from pointing.model import run as checkpoint
+    from pointing.model.run import STATE, read_header, run_settings
     from pointing.training import journal
     from pointing.training.state import State
 
-    state = State(**checkpoint.about(job.folder / checkpoint.STATE)["state"])
+    state = State(**read_header(job.folder / STATE)["state"])
     events = journal.read(job.folder)
     rates = [event["words_per_second"] for event in events if event["event"] == "training"]
     validations = [event for event in events if event["event"] == "validation"]
@@ -95,7 +95,7 @@ def _run(job: Job) -> dict[str, Any]:
         "best_update": state.best_update,
         "minutes": round(state.seconds / 60, 1),
         "words_per_second": round(median(rates)) if rates else None,
-        "threads": checkpoint.settings(job.folder).training.threads,
+        "threads": run_settings(job.folder).training.threads,
         "curve": [_numbers(event, words=job.config.text.subwords is None) for event in validations],
     }
 
@@ -112,7 +112,7 @@ def _corpus(folder: Path) -> dict[str, Any]:
 
     corpus = Corpus(folder)
     splits = {name: {key: some[key] for key in TOLD} for name, some in corpus.about["statistics"].items()}
-    return {"source_words": len(corpus.source), "target_words": len(corpus.target), "splits": splits}
+    return {"source_words": len(corpus.lexicon.source), "target_words": len(corpus.lexicon.target), "splits": splits}
 
 
 def _evaluated(asked: Asked, rows: Sequence[Row], test: str, files: Parallel, seed: int, out: Path) -> dict[str, Any]:
@@ -140,10 +140,10 @@ def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) ->
 
 def _evaluate(origins: Sequence[outputs.Origin], files: Parallel, kept: Path) -> Report:
     from pointing.evaluation.evaluate import evaluate
-    from pointing.model import run as checkpoint
+    from pointing.model.run import load_run
 
     jobs = [origin.job for origin in origins]
-    loaded = {job.folder: checkpoint.load(job.folder) for job in jobs}
+    loaded = {job.folder: load_run(job.folder) for job in jobs}
     systems = [outputs.system(origin, loaded[origin.job.folder], files, kept) for origin in origins]
     tags = (files.source_tags, files.target_tags) if any(map(outputs.tagged, jobs)) else (None, None)
     return evaluate(systems, files.source, [files.target], source_tags=tags[0], reference_tags=tags[1])

@@ -52,31 +52,39 @@ class Vocabulary:
         return self.words[rank] if rank >= 0 else None
 
     def save(self, path: Path) -> None:
-        """A word a line with its count; merges in a file of their own beside it."""
+        """A word a line with its count, placeholders first: ids follow the lines. Merges are in a file beside it."""
         if self.merges is not None:
             self.merges.save(path.with_suffix(MERGES))
-        write_text(path, "".join(f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True)))
+        listed = [(placeholder(number), 0) for number in range(1, self.placeholders + 1)]
+        listed += zip(self.words, self.counts, strict=True)
+        write_text(path, "".join(f"{word}\t{count}\n" for word, count in listed))
 
     @classmethod
-    def load(cls, path: Path, placeholders: int = 0, subwords: bool = False) -> Vocabulary:
+    def load(cls, path: Path, unlisted_placeholders: int = 0) -> Vocabulary:
+        """What `save` wrote. Files of earlier versions do not list their placeholders: the caller says how many."""
         try:
             whole = path.read_bytes().decode("utf-8")  # not by read_text: a first word may begin with U+FEFF
         except (OSError, UnicodeDecodeError) as error:
             raise Misuse(f"this vocabulary cannot be read ({error})", path) from None
-        words, counts = [], []
+        words, counts, placeholders = [], [], 0
         for line, text in enumerate(whole.removesuffix("\n").split("\n") if whole else [], 1):
             word, tab, count = text.partition("\t")
             if not word or not tab or not count.isdecimal():
                 raise Misuse("not a word, a tab and its count", path, line)
+            if word == placeholder(line) and placeholders == line - 1:
+                placeholders = line
+                continue
             words.append(word)
             counts.append(int(count))
         if len(set(words)) < len(words):
             raise Misuse("the same word stands on two lines", path)
-        return cls(words, counts, placeholders, Merges.load(path.with_suffix(MERGES)) if subwords else None)
+        merges = path.with_suffix(MERGES)
+        pieces = Merges.load(merges) if merges.exists() else None
+        return cls(words, counts, placeholders or unlisted_placeholders, pieces)
 
     @classmethod
     def build(cls, counts: Mapping[str, int], size: int | None, min_count: int, placeholders: int = 0) -> Vocabulary:
-        """The most frequent words, `size` ids with the two that are none, placeholders beside; ties by the alphabet."""
+        """The most frequent words, ties in the alphabet's order: `size` ids, EOS and UNK counted, placeholders not."""
         kept = [(word, count) for word, count in counts.items() if count >= min_count and not word.startswith(" ")]
         kept.sort(key=lambda item: (-item[1], item[0]))
         kept = kept if size is None else kept[: max(0, size - FIRST)]
@@ -84,7 +92,7 @@ class Vocabulary:
 
     @classmethod
     def of_pieces(cls, counts: Mapping[str, int], size: int, min_count: int) -> Vocabulary:
-        """All pieces that merges of the counted words make, `size` ids with the two that are none; none is left out."""
-        merges, found = learn_merges(counts, size - FIRST, min_count)
-        kept = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        """All pieces that merges of the counted words make: `size` ids, EOS and UNK counted."""
+        merges, pieces = learn_merges(counts, size - FIRST, min_count)
+        kept = sorted(pieces.items(), key=lambda item: (-item[1], item[0]))
         return cls([piece for piece, _ in kept], [count for _, count in kept], merges=merges)

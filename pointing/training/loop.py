@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 
 from pointing.config import Config
-from pointing.corpus.batches import Batches, Translations, candidates
+from pointing.corpus.batches import Batches, CandidateTranslations, candidates
 from pointing.corpus.examples import Batch, Corpus
 from pointing.corpus.preparation import prepare
 from pointing.corpus.vectors import load as load_vectors
 from pointing.errors import Failure, Misuse, Stopped
 from pointing.generation.beam import not_training
-from pointing.model import run as checkpoint
 from pointing.model.loss import log_likelihood
+from pointing.model.run import MODEL, STATE, check_free, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
 from pointing.pointer_softmax import Switch
 from pointing.system.progress import Progress, progress, say
@@ -42,7 +42,7 @@ def train(config: Config, corpus: Path, folder: Path, resume: bool = False) -> d
     """A whole run, or the rest of one; prepares the corpus if needed. Returns how it ended, in the first process."""
     with processes(config.training.device) as others:
         if not resume:
-            checkpoint.check_free(folder)
+            check_free(folder)
         elif not (folder / "config.yaml").exists():
             raise Misuse("there is no run to resume in this folder", folder)
         made = _in_turn(others, lambda: prepare(config, corpus)[0])
@@ -67,23 +67,20 @@ class Trainer:
             torch.set_num_threads(settings.threads)
         torch.manual_seed(settings.seed)
         sparse = settings.large_vocabulary is not None
-        model = Seq2Seq(config.model, len(corpus.source), len(corpus.target), sparse)
+        model = Seq2Seq(config.model, len(corpus.lexicon.source), len(corpus.lexicon.target), sparse)
         _start_from_vectors(model, corpus)
         self.model = model.to(processes.device).train()
         self.parameters: dict[str, Tensor] = dict(self.model.named_parameters())
         self.optimizer = Optimizer(self.parameters.items(), settings)
         torch.manual_seed(settings.seed + 1_000_003 * processes.rank)  # the same weights everywhere, other noise
         longest = int(corpus.split("train").source_lengths.max()) + 1
-        self.guessing = math.log(len(corpus.target) + longest)  # nats a word, of all that could be chosen
-        dictionary = corpus.dictionary
-        self.translations = (
-            None if dictionary is None else Translations.between(corpus.source, corpus.target, dictionary)
-        )
+        self.guessing = math.log(len(corpus.lexicon.target) + longest)  # nats a word, of all that could be chosen
+        self.translations = CandidateTranslations.of_lexicon(corpus.lexicon)
         self.state = State()
         if resume:
             self.state = resuming.take_up(folder, config, self._tensors(), corpus.about["made_from"], processes)
         if processes.first and self.state.update == 0:
-            checkpoint.start(folder, config, corpus)
+            start_run(folder, config, corpus)
         where = {"epoch": self.state.epoch, "done": self.state.done}
         train, self.dev = corpus.split("train"), corpus.split("dev")
         if not len(train) or not len(self.dev):
@@ -147,7 +144,7 @@ class Trainer:
         size = self.settings.large_vocabulary
         if size is None:
             return None
-        chosen = [candidates(batch, size, len(self.corpus.target), self.translations) for batch in batches]
+        chosen = [candidates(batch, size, len(self.corpus.lexicon.target), self.translations) for batch in batches]
         return (chosen[0] if len(chosen) == 1 else torch.cat(chosen).unique()).to(self.processes.device)
 
     def _unscale(self) -> bool:
@@ -175,7 +172,7 @@ class Trainer:
         what = (
             f"is {loss:.1f} nats a word, far worse than guessing" if math.isfinite(loss + norm) else "is not a number"
         )
-        kept = (self.folder / checkpoint.STATE).exists()
+        kept = (self.folder / STATE).exists()
         last = f"The last good checkpoint is in {self.folder}" if kept else "There was no checkpoint yet"
         raise Failure(
             f"update {self.state.update + 1:,}: the loss {what}. {last}; start anew with a lower "
@@ -222,8 +219,8 @@ class Trainer:
         seconds = time.monotonic() - start
         if self.journal is not None:
             if better:
-                about = {"update": state.update, "placeholders": self.corpus.about["placeholders"], "dev": numbers}
-                checkpoint.write(self.folder / checkpoint.MODEL, self.parameters, about)
+                about = {"update": state.update, "dev": numbers}
+                write_tensors(self.folder / MODEL, self.parameters, about)
             self.journal.note("validation", state.update, {**numbers, "best": better, "seconds": seconds})
             self.samples.show(self.journal, state.update)
             say(_line(state.update, numbers, better))

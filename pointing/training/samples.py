@@ -13,6 +13,7 @@ from pointing.evaluation.metrics import rouge, tokenised_bleu
 from pointing.generation.generator import Generator
 from pointing.generation.output import Output
 from pointing.generation.reader import Line
+from pointing.model.run import Run
 from pointing.model.seq2seq import Seq2Seq
 from pointing.system.progress import say
 from pointing.text.tokenizer import visible
@@ -24,15 +25,15 @@ class Samples:
 
     def __init__(self, config: Config, corpus: Corpus, dev: Split, model: Seq2Seq) -> None:
         self.config, self.dev = config, dev
-        self.generator = Generator(config, corpus.source, corpus.target, corpus.dictionary, model)
+        self.generator = Generator(Run(corpus.lexicon, model, {}))
         count = config.training.samples
-        wanted = chain(dev.rows_with_pointers(len(corpus.target)), range(len(dev)))
+        wanted = chain(dev.rows_with_pointers(len(corpus.lexicon.target)), range(len(dev)))
         self.rows = list(islice(dict.fromkeys(islice(wanted, 2 * count)), count))
         self.shown: list[Output] = []
 
     def take(self) -> dict[str, Any]:
         """Outputs of the model as it is, for `show`; returned: BLEU or ROUGE of the whole dev part, if asked for."""
-        self.shown = self._greedy(self.rows, attention=True)
+        self.shown = self._greedy(self.rows, locations=True)
         score = self.config.training.score
         return {} if score is None else {score: self._score(score == "bleu")}
 
@@ -50,17 +51,17 @@ class Samples:
 
     def _score(self, bleu: bool) -> float:
         """Of words as the model sees them, since copied ones come out as they were written."""
-        rows, target = range(len(self.dev)), self.generator.tokenizer
+        rows, target = range(len(self.dev)), self.generator.lexicon.tokenization.target
         said = [" ".join(words(output, target)) for output in self._greedy(rows)]
         meant = [" ".join(words(self.dev[row]["target_text"], target)) for row in rows]
         measure = tokenised_bleu(said, [meant]) if bleu else rouge(said, [meant])[6]  # ROUGE-L F1
         return measure.score or 0.0
 
-    def _greedy(self, rows: range | list[int], attention: bool = False) -> list[Output]:
+    def _greedy(self, rows: range | list[int], locations: bool = False) -> list[Output]:
         lines: list[Line] = self.generator.read.prepared(self.dev, rows)
         size = self.config.training.large_vocabulary
         settings = Search(beam=1, large_vocabulary=size, allow_unk=True)
-        return self.generator.run(lines, settings, attention=attention)
+        return self.generator.run(lines, settings, locations=locations)
 
 
 def marked(output: Output) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pointing.config import Config, Training
 from pointing.errors import Misuse
-from pointing.model import run as checkpoint
+from pointing.model.run import STATE, put_tensors, read_header, read_tensors, remove_parts, run_settings, write_tensors
 from pointing.system.world import Processes
 
 MAY_CHANGE = {"updates", "epochs", "patience", "validate_every", "samples", "checkpoint_minutes", "device", "threads"}
@@ -45,11 +45,11 @@ class State:
 
 def ended(folder: Path, config: Config, made_from: str) -> State | None:
     """How a run with these settings, from this corpus, ended, if it is there and has come to its end."""
-    path = folder / checkpoint.STATE
+    path = folder / STATE
     if not path.exists():
         return None
-    _same_settings(checkpoint.settings(folder), config, folder)
-    about = checkpoint.about(path)
+    _same_settings(run_settings(folder), config, folder)
+    about = read_header(path)
     _same_corpus(about, made_from, path)
     state = State(**about["state"])
     return state if state.enough(config.training) else None
@@ -61,23 +61,23 @@ def save(folder: Path, state: State, tensors: dict[str, Tensor], made_from: str,
     if processes.first:
         tensors = tensors | {f"random.{rank}": generator for rank, generator in enumerate(random)}
         about = {"state": asdict(state), "made_from": made_from}
-        checkpoint.write(folder / checkpoint.STATE, tensors, about)
+        write_tensors(folder / STATE, tensors, about)
 
 
 def take_up(folder: Path, config: Config, places: dict[str, Tensor], made_from: str, processes: Processes) -> State:
     """Puts the last checkpoint's tensors in their places. A run killed before its first one begins again."""
-    _same_settings(checkpoint.settings(folder), config, folder)
+    _same_settings(run_settings(folder), config, folder)
     if processes.first:
-        checkpoint.clear_away(folder)
-    path = folder / checkpoint.STATE
+        remove_parts(folder)
+    path = folder / STATE
     if not path.exists():
         return State()
-    tensors, about = checkpoint.read(path)
+    tensors, about = read_tensors(path)
     _same_corpus(about, made_from, path)
     random = {name: tensors.pop(name) for name in list(tensors) if name.startswith("random.")}
     if len(random) != processes.world:
         raise Misuse(f"this run has {len(random)} processes, not {processes.world}: resume it with as many", path)
-    checkpoint.put(tensors, places, path)
+    put_tensors(tensors, places, path)
     _set_random(random[f"random.{processes.rank}"], processes.device)
     return State(**about["state"])
 

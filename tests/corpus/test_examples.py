@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointing.corpus.batches import Batches, Translations, candidates, padding_share, plan
+from pointing.corpus.batches import Batches, CandidateTranslations, candidates, padding_share, plan
 from pointing.corpus.examples import SCHEMA, Batch, Split
 from pointing.errors import Misuse
 from pointing.text.dictionary import Dictionary
@@ -44,7 +44,7 @@ def test_a_batch_is_its_examples_padded(split):
     assert batch.x.shape == (4, max(len(sources[r]) for r in rows) + 1)
     for n, row in enumerate(rows):
         assert batch.x[n][batch.x_mask[n]].tolist() == [*sources[row], EOS]
-        assert batch.x_words[n][batch.x_mask[n]].tolist() == [*(V + j for j in range(len(sources[row]))), EOS]
+        assert batch.source_words[n][batch.x_mask[n]].tolist() == [*(V + j for j in range(len(sources[row]))), EOS]
         assert batch.target[n][batch.mask[n]].tolist() == [*targets[row], EOS]
         assert batch.y[n][batch.mask[n]].tolist() == [min(w, V - 1) for w in targets[row]] + [EOS]
         assert not batch.x[n][~batch.x_mask[n]].any()
@@ -120,14 +120,14 @@ def test_a_process_without_an_example_gets_one_that_counts_for_nothing(split):
     assert not part.mask.any()
 
 
-def batch(x, x_words, y):
-    x, x_words, y = (torch.tensor([row]) for row in (x, x_words, y))
-    return Batch(np.array([0]), x, torch.ones_like(x).bool(), x_words, y, y, torch.ones_like(y).bool())
+def batch(x, source_words, y):
+    x, source_words, y = (torch.tensor([row]) for row in (x, source_words, y))
+    return Batch(np.array([0]), x, torch.ones_like(x).bool(), source_words, y, y, torch.ones_like(y).bool())
 
 
 def test_candidates_are_source_words_translations_gold_words_and_then_common_ones():
-    table = Translations(np.array([0, 0, 0, 0, 2, 3]), np.array([30, 31, 32], np.int32))  # 3 → 30, 31; 4 → 32
-    some = batch(x=[3, 3], x_words=[20, V + 1], y=[40, EOS])
+    table = CandidateTranslations(np.array([0, 0, 0, 0, 2, 3]), np.array([30, 31, 32], np.int32))  # 3 → 30, 31; 4 → 32
+    some = batch(x=[3, 3], source_words=[20, V + 1], y=[40, EOS])
     assert candidates(some, 9, V, table).tolist() == [0, 1, 2, 3, 4, 20, 30, 31, 40]
     assert candidates(some, 9, V, table, training=False).tolist() == [0, 1, 2, 3, 4, 5, 20, 30, 31]
     assert candidates(some, 4, V).tolist() == [0, 1, 20, 40]
@@ -138,7 +138,7 @@ def test_candidates_are_source_words_translations_gold_words_and_then_common_one
 def test_translations_between_vocabularies():
     source, target = Vocabulary(["cat", "dog"], [2, 1]), Vocabulary(["chat", "chatte", "chien"], [3, 2, 1])
     pairs = [("dog", "chien", 1.0), ("cat", "chatte", 0.4), ("cat", "chat", 0.6), ("cow", "vache", 1.0)]
-    table = Translations.between(source, target, Dictionary(pairs))
+    table = CandidateTranslations.between(source, target, Dictionary(pairs))
     cat, dog = source["cat"], source["dog"]
     assert table.of(np.array([cat])).tolist() == [target["chat"], target["chatte"]]
     assert table.of(np.array([UNK, dog, cat])).tolist() == [target["chien"], target["chat"], target["chatte"]]

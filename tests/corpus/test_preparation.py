@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ import pytest
 from pointing.config import Config, Training, checked
 from pointing.corpus import preparation
 from pointing.corpus.examples import Corpus
+from pointing.corpus.statistics import show_example, statistics_tables
 from pointing.errors import Misuse
-from pointing.generation.reader import Reader
+from pointing.generation.reader import LineReader
 from pointing.text.vocabulary import EOS, UNK
 
 SOURCE = ["the cat sees Zorblatt 7 .", "the dog sees the cat .", "the cat and the dog .", "Quux sees Quux ."] * 3
@@ -49,18 +51,18 @@ def command(folder, settings, *arguments):
 def test_one_pair_from_raw_line_to_tensors(tmp_path):
     corpus = prepared(tmp_path, files(tmp_path))
     example = corpus.split("train")[0]
-    V = len(corpus.target)
+    V = len(corpus.lexicon.target)
     assert V == 8
-    assert corpus.target.words == ["le", ".", "chat", "voit", "chien", "quux"]  # 15, 12, 9, 9, 6, 6
+    assert corpus.lexicon.target.words == ["le", ".", "chat", "voit", "chien", "quux"]  # 15, 12, 9, 9, 6, 6
     raw = [example["source_text"][start:end] for start, end in zip(example["starts"], example["ends"], strict=True)]
     assert raw == ["the", "cat", "sees", "Zorblatt", "7", "."]
-    choices = [corpus.target.word(n) if n < V else raw[n - V] for n in example["target"]]
+    choices = [corpus.lexicon.target.word(n) if n < V else raw[n - V] for n in example["target"]]
     assert choices == ["le", "chat", "voit", "Zorblatt", "7", ".", None]
     assert example["target"][3:5] == [V + 3, V + 4]
     assert example["target"][-1] == example["target_words"][-1] == EOS
     assert example["target_words"][3] == V + 3
     assert corpus.split("train")[2]["target_words"][2] == UNK  # `et` is nowhere
-    assert example["source_words"] == [V, V + 1, V + 2, V + 3, V + 4, corpus.target["."]]
+    assert example["source_words"] == [V, V + 1, V + 2, V + 3, V + 4, corpus.lexicon.target["."]]
     assert example["line"] == 1
 
 
@@ -70,7 +72,7 @@ def test_copies_come_out_as_they_were_written(tmp_path):
     text, pointers = {"lowercase": True, "digits": "fold"}, {"policy": "all-matches"}
     corpus = prepared(tmp_path, settings, text=text, pointers=pointers)
     example = corpus.split("train")[0]
-    V = len(corpus.target)
+    V = len(corpus.lexicon.target)
     copied = [
         example["source_text"][example["starts"][n - V] : example["ends"][n - V]] for n in example["target"] if n >= V
     ]
@@ -94,8 +96,8 @@ def test_a_dictionary_reaches_what_the_same_word_does_not(tmp_path, how):
         (tmp_path / "words.tsv").write_text("and\tet\nAND\tEt\n")
     dictionary = str(tmp_path / "words.tsv") if how == "given" else "induced"
     corpus = prepared(tmp_path, settings, pointers={"policy": "dictionary", "dictionary": dictionary})
-    assert "and" in corpus.dictionary.senses("et")
-    V = len(corpus.target)
+    assert "and" in corpus.lexicon.dictionary.senses("et")
+    V = len(corpus.lexicon.target)
     assert corpus.split("train")[2]["target"][2] == V + 2
     assert corpus.about["statistics"]["train"]["reached_by_same_word_or_dictionary"] == 1
 
@@ -116,13 +118,13 @@ def test_entities_from_tag_files(tmp_path):
     settings = files(tmp_path)
     tag(tmp_path, settings, "Zorblatt", "Quux")
     corpus = prepared(tmp_path, settings, pointers={"policy": "entities"}, text={"max_tokens": 20})
-    V = len(corpus.target)
+    V = len(corpus.lexicon.target)
     first, last = corpus.split("train")[0], corpus.split("train")[3]
     assert first["target"][3] == V + 3
     assert [n for n in first["target"] if n >= V] == [V + 3]
     assert [n for n in last["target"] if n >= V] == [V, V]  # the same entity twice, the first place both times
     assert first["source"][3] == last["source"][0]  # placeholders are shared between documents
-    assert "zorblatt" not in corpus.source
+    assert "zorblatt" not in corpus.lexicon.source
     assert corpus.about["statistics"]["train"]["pointers"] == 9
 
 
@@ -130,12 +132,14 @@ def test_entities_that_keep_their_words(tmp_path):
     settings = files(tmp_path)
     tag(tmp_path, settings, "Zorblatt", "Quux")
     corpus = prepared(tmp_path, settings, pointers={"policy": "entities", "anonymize": False})
-    V, (first, last) = len(corpus.target), (corpus.split("train")[row] for row in (0, 3))
-    assert len(corpus.target.words) == V - 2  # no placeholders
-    assert first["target"][:4] == [corpus.target[word] for word in ("le", "chat", "voit")] + [V + 3]  # known or not
-    assert first["target_words"][3] == corpus.target["zorblatt"]
-    assert last["target"][:3] == [V, corpus.target["voit"], V]
-    assert last["source"] == [corpus.source[word] for word in ("quux", "sees", "quux", ".")]
+    V, (first, last) = len(corpus.lexicon.target), (corpus.split("train")[row] for row in (0, 3))
+    assert len(corpus.lexicon.target.words) == V - 2  # no placeholders
+    assert first["target"][:4] == [corpus.lexicon.target[word] for word in ("le", "chat", "voit")] + [
+        V + 3
+    ]  # known or not
+    assert first["target_words"][3] == corpus.lexicon.target["zorblatt"]
+    assert last["target"][:3] == [V, corpus.lexicon.target["voit"], V]
+    assert last["source"] == [corpus.lexicon.source[word] for word in ("quux", "sees", "quux", ".")]
 
 
 def test_pointers_are_the_same_with_and_without_anonymising(tmp_path):
@@ -152,7 +156,7 @@ def test_pointers_are_the_same_with_and_without_anonymising(tmp_path):
     for number, anonymize in enumerate((True, False)):
         settings = {"data": data, "pointers": {"policy": "entities", "anonymize": anonymize}}
         corpus = prepared(tmp_path, settings, str(number), vocabulary={"target": 5})
-        V, split = len(corpus.target), corpus.split("train")
+        V, split = len(corpus.lexicon.target), corpus.split("train")
         pointers.append([[n - V if n >= V else None for n in split[row]["target"]] for row in range(len(split))])
     assert pointers[0] == pointers[1]
     assert sum(place is not None for line in pointers[0] for place in line) > 300
@@ -176,7 +180,7 @@ def test_entities_by_spacy(tmp_path):
 def test_several_workers_make_the_same_corpus_as_one(tmp_path, monkeypatch, changes):
     settings = files(tmp_path) | changes
     one = prepared(tmp_path, settings, "one")
-    monkeypatch.setattr(preparation, "BLOCK", 2)
+    monkeypatch.setattr(preparation, "PAIRS_OF_A_BLOCK", 2)
     two, _ = preparation.prepare(checked(Config, settings), tmp_path / "two", workers=2)
     assert one.split("train").groups[0].to_pylist() == two.split("train").groups[0].to_pylist()
     assert one.about["statistics"] == two.about["statistics"]
@@ -191,21 +195,21 @@ def test_names_are_of_what_copying_writes(tmp_path):
     (tmp_path / "dev.fr").write_text(lines[1][0] + "\n")
     pointers = {"policy": "dictionary", "dictionary": str(tmp_path / "words.tsv")}
     corpus = prepared(tmp_path, settings, pointers=pointers)
-    example, V = corpus.split("dev")[0], len(corpus.target)
-    le, chat = corpus.target["le"], corpus.target["chat"]
-    assert example["source_words"] == [le, chat, V + 2, V + 3, V + 4, corpus.target["."], V + 6]
-    reader = Reader(checked(Config, settings | {"pointers": pointers}), corpus.source, corpus.target, corpus.dictionary)
-    assert reader(lines[0])[0].names.tolist() == example["source_words"]
+    example, V = corpus.split("dev")[0], len(corpus.lexicon.target)
+    le, chat = corpus.lexicon.target["le"], corpus.lexicon.target["chat"]
+    assert example["source_words"] == [le, chat, V + 2, V + 3, V + 4, corpus.lexicon.target["."], V + 6]
+    reader = LineReader(replace(corpus.lexicon, config=checked(Config, settings | {"pointers": pointers})))
+    assert reader(lines[0])[0].source_words.tolist() == example["source_words"]
     # what is to be learned points at machin's and sept's sources, and at the last word's own, which would be translated
-    assert example["target"][3:7] == [V + 3, V + 4, corpus.target["."], V + 3]
-    assert example["target_words"][3:7] == [V + 3, V + 4, corpus.target["."], UNK]
+    assert example["target"][3:7] == [V + 3, V + 4, corpus.lexicon.target["."], V + 3]
+    assert example["target_words"][3:7] == [V + 3, V + 4, corpus.lexicon.target["."], UNK]
 
 
 def test_what_a_terminal_would_obey_is_not_shown(tmp_path):
     odd = ["Quux\x1b[2J sees Zorblatt \x07"] * 4
     corpus = prepared(tmp_path, files(tmp_path, odd, odd))
-    assert "\x1b" not in preparation.show(corpus, 0)
-    assert "\x07" not in preparation.show(corpus, 0)
+    assert "\x1b" not in show_example(corpus, 0)
+    assert "\x07" not in show_example(corpus, 0)
 
 
 def test_run_again_with_nothing_changed_it_does_nothing(tmp_path):
@@ -251,14 +255,14 @@ def test_a_bad_pair_is_left_out_counted_and_named(tmp_path, source, target, reas
     assert train["first_skipped"] == {reason: line}
     assert train["pairs"] == 13
     assert corpus.split("train")[12]["line"] == 14
-    assert reason in preparation.tables(corpus, Training())[1].markdown()
+    assert reason in statistics_tables(corpus, Training())[1].markdown()
 
 
 def test_windows_line_ends_a_byte_order_mark_and_special_words_are_just_text(tmp_path):
     source = [b"\xef\xbb\xbf<unk> </s> <s> <pad> <blank>\r", *SOURCE]
     corpus = prepared(tmp_path, files(tmp_path, source, ["<unk> x\r", *TARGET]))
     example = corpus.split("train")[0]
-    V = len(corpus.target)
+    V = len(corpus.lexicon.target)
     assert example["source_text"] == "<unk> </s> <s> <pad> <blank>"
     assert example["target_text"] == "<unk> x"
     assert example["target"][0] == V  # the text's own <unk> is a word like any other, and copied

@@ -10,7 +10,7 @@ from pointing.cli import main
 from pointing.config import Search
 from pointing.errors import Misuse
 from pointing.evaluation.evaluate import System, evaluate, generate, open_systems
-from pointing.model import run as checkpoint
+from pointing.model.run import load_run
 from pointing.text.vocabulary import UNK, Vocabulary
 
 FEW = {"resamples": 20, "trials": 20}
@@ -61,7 +61,7 @@ def test_a_run_a_softmax_and_a_file_side_by_side(folder):
 
 
 def test_outputs_that_are_there_already_are_scored_as_those_generated_here(folder):
-    run = checkpoint.load(folder / "run")
+    run = load_run(folder / "run")
     source = (folder / "dev.source").read_text().splitlines()
     target = (folder / "dev.target").read_text().splitlines()
     outputs = generate(System("x", run, GREEDY), source)
@@ -73,7 +73,7 @@ def test_outputs_that_are_there_already_are_scored_as_those_generated_here(folde
 
 
 def test_one_run_searched_in_two_ways(folder):
-    run = checkpoint.load(folder / "softmax")
+    run = load_run(folder / "softmax")
     run.model.output.shortlist.bias.data[UNK] += 4  # of 20 words each is said now and then
     settings = {"beam": 1, "max_length": 12}
     systems = [
@@ -87,7 +87,7 @@ def test_one_run_searched_in_two_ways(folder):
 
 
 def test_raw_leaves_text_as_it_is_but_copies_are_matched_as_the_model_reads(folder, tmp_path):
-    run = System("x", checkpoint.load(folder / "run"), outputs=["NAME1 a", "b"])
+    run = System("x", load_run(folder / "run"), outputs=["NAME1 a", "b"])
     test = (["name1 a", "b"], [["name2 A", "b"]])
     folded, raw = evaluate([run], *test, **FEW), evaluate([run], *test, raw=True, **FEW)
     assert score(folded, "exact match") == 100
@@ -159,7 +159,7 @@ def test_runs_of_different_text_settings_are_refused(folder, tmp_path):
 
 
 def test_entities_that_keep_their_words_need_no_tags_to_generate(folder):
-    run = checkpoint.load(folder / "run")
+    run = load_run(folder / "run")
     pointers = run.config.pointers.model_copy(update={"policy": "entities", "anonymize": False})
     run = run._replace(config=run.config.model_copy(update={"pointers": pointers}))
     report = evaluate([System("x", run, GREEDY)], ["a name1"], [["A name1"]], **FEW)
@@ -173,7 +173,7 @@ def test_entities_that_keep_their_words_need_no_tags_to_generate(folder):
 
 
 def test_entities_need_their_tags(folder):
-    run = checkpoint.load(folder / "run")
+    run = load_run(folder / "run")
     pointers = run.config.pointers.model_copy(update={"policy": "entities"})
     run = run._replace(config=run.config.model_copy(update={"pointers": pointers}))
     with pytest.raises(Misuse, match="the source needs tags too"):
@@ -203,7 +203,7 @@ def test_entities_need_their_tags(folder):
     ],
 )
 def test_misuse_is_told(folder, more, message):
-    given = {"systems": [System("x", checkpoint.load(folder / "run"))], "source": folder / "dev.source"}
+    given = {"systems": [System("x", load_run(folder / "run"))], "source": folder / "dev.source"}
     given |= {"references": [folder / "dev.target"]} | more
     with pytest.raises(Misuse, match=message):
         evaluate(given.pop("systems"), given.pop("source"), given.pop("references"), **given)

@@ -22,7 +22,7 @@ from pointing.evaluation.measures import (
 )
 from pointing.generation.output import Output, Token
 from pointing.generation.reader import Line
-from pointing.model import run as checkpoint
+from pointing.model.run import load_run
 from pointing.system.world import Processes
 from pointing.text.entities import read_tags
 from pointing.text.tokenizer import Tokenizer
@@ -152,7 +152,7 @@ def test_words_are_cut_as_their_tags_are_where_these_are_theirs(tmp_path):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scoring")
-    return folder, checkpoint.load(tiny.untrained(folder))
+    return folder, load_run(tiny.untrained(folder))
 
 
 def read(path):
@@ -197,5 +197,5 @@ def test_each_example_adds_its_own_steps_and_those_left_out_none(run):
 def test_where_nothing_can_be_measured_there_is_nothing(run, tmp_path):
     _, loaded = run
     assert switch_measures(loaded, ["", "a"], [["b", ""]]) is None
-    softmax = checkpoint.load(tiny.untrained(tmp_path, {"model": {"output": "softmax"}}))
+    softmax = load_run(tiny.untrained(tmp_path, {"model": {"output": "softmax"}}))
     assert switch_measures(softmax, ["a"], [["b"]]) is None

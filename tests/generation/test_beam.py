@@ -35,21 +35,21 @@ def batch_of(*sources, words=V):
     """Sources as names: below V a word that the target vocabulary has, from V on one that it has not."""
     lengths = [len(source) for source in sources]
     J = max(lengths) + 1
-    x, x_words = np.zeros((2, len(sources), J), np.int64)
+    x, source_words = np.zeros((2, len(sources), J), np.int64)
     for row, source in enumerate(sources):
-        x_words[row, : len(source)] = [words + source.index(name) if name >= words else name for name in source]
+        source_words[row, : len(source)] = [words + source.index(name) if name >= words else name for name in source]
         x[row, : len(source)] = [FIRST + name % (X - FIRST) for name in source]
     x_mask = np.arange(J) <= np.array(lengths)[:, None]
     empty = np.zeros((len(sources), 0), np.int64)
-    arrays = (x, x_mask, x_words, empty, empty, empty > 0)
+    arrays = (x, x_mask, source_words, empty, empty, empty > 0)
     return Batch(np.arange(len(sources)), *(torch.from_numpy(array) for array in arrays))
 
 
 SOURCES = (3, 20, 5, 20, 3, 4), (7,), (21, 22, 23, 24), (), (5, 5, 5), (2, 30, 31, 9, 8, 30, 6, 32)
 
 
-def names_of(hypothesis, x_words, words=V):
-    return [int(c) if c < words else int(x_words[c - words]) for c in hypothesis.choices]
+def names_of(hypothesis, source_words, words=V):
+    return [int(c) if c < words else int(source_words[c - words]) for c in hypothesis.choices]
 
 
 def log_f_of(model, batch, row, names):
@@ -62,17 +62,17 @@ def log_f_of(model, batch, row, names):
 def brute_force(model, batch, row, length, ranking="joint", normalize=lambda total, length: total / length, unk=False):
     """Every output of up to `length` words with its score, best first."""
     real = int(batch.x_mask[row].sum()) - 1
-    x_words = batch.x_words[row]
+    source_words = batch.source_words[row]
     words = model.output.words
     allowed = [w for w in range(words) if w != EOS and (unk or w != UNK)]
-    allowed += sorted({int(name) for name in x_words[:real] if name >= words})
+    allowed += sorted({int(name) for name in source_words[:real] if name >= words})
     found = []
     for n in range(length + 1):
         names = torch.tensor([[*output, EOS] for output in itertools.product(allowed, repeat=n)])  # (N, n + 1)
         x, x_mask = (part[row : row + 1].expand(len(names), -1) for part in (batch.x, batch.x_mask))
         with torch.no_grad():
             log_f = model.output(*model(x, x_mask, names))  # (N, n + 1, V + J)
-        column = torch.cat([torch.arange(words), x_words.masked_fill(~batch.x_mask[row], -1)])  # each one's name
+        column = torch.cat([torch.arange(words), source_words.masked_fill(~batch.x_mask[row], -1)])  # each one's name
         log_p = log_f.masked_fill(column != names.unsqueeze(-1), -math.inf)
         total = (log_p.amax(-1) if ranking == "joint" else log_p.logsumexp(-1)).sum(-1)  # over routes, then steps
         found += [(normalize(float(one), n + 1), some) for one, some in zip(total, names.tolist(), strict=True)]
@@ -87,7 +87,7 @@ def test_a_beam_that_is_wide_enough_finds_what_brute_force_finds(output, ranking
     settings = Search(beam=400, nbest=20, ranking=ranking, max_length=3)
     for row, found in enumerate(search(model, batch, settings)):
         expected = brute_force(model, batch, row, 3, ranking)[:20]
-        assert [names_of(one, batch.x_words[row], 6) for one in found] == [names for _, names in expected]
+        assert [names_of(one, batch.source_words[row], 6) for one in found] == [names for _, names in expected]
         np.testing.assert_allclose([one.score for one in found], [score for score, _ in expected])
 
 
@@ -100,7 +100,7 @@ def test_length_normalisation_by_brute_force(normalize, by):
     settings = Search(beam=300, nbest=10, normalize=normalize, alpha=0.9, max_length=3, allow_unk=True)
     found = search(model, batch, settings)[0]
     expected = brute_force(model, batch, 0, 3, normalize=by, unk=True)[:10]
-    assert [names_of(one, batch.x_words[0], 5) for one in found] == [names for _, names in expected]
+    assert [names_of(one, batch.source_words[0], 5) for one in found] == [names for _, names in expected]
     np.testing.assert_allclose([one.score for one in found], [score for score, _ in expected])
 
 
@@ -110,7 +110,7 @@ def test_stepwise_scores_are_the_teacher_forced_scores_of_the_same_choices(outpu
     model, batch = make(output, feed=feed), batch_of(*SOURCES)
     for row, found in enumerate(search(model, batch, Search(beam=4, nbest=3, max_length=9), locations=True)):
         for one in found:
-            names = torch.tensor([names_of(one, batch.x_words[row])])
+            names = torch.tensor([names_of(one, batch.source_words[row])])
             x, x_mask = batch.x[row : row + 1], batch.x_mask[row : row + 1]
             readout, evidence, log_l = model(x, x_mask, names)
             log_p = model.output.log_likelihood(readout, evidence, log_l, torch.from_numpy(one.choices)[None])[0]
@@ -131,8 +131,8 @@ def test_beam_1_is_greedy(output):
             last = len(names) == min(12, 3 * len(SOURCES[row]) + 10)
             end = V + len(SOURCES[row])
             choice = int(log_f.argmax()) if not last else max((EOS, end), key=lambda c: log_f[c])
-            names.append(choice if choice < V else int(batch.x_words[row, choice - V]))
-        assert names == names_of(one, batch.x_words[row])
+            names.append(choice if choice < V else int(batch.source_words[row, choice - V]))
+        assert names == names_of(one, batch.source_words[row])
         assert EOS not in names[:-1]
         assert names[-1] == EOS
 
@@ -159,7 +159,7 @@ def test_the_n_best_are_sorted_and_different_and_copy_only_what_is_there(seed):
     for row, found in enumerate(search(model, batch, Search(beam=6, nbest=6, max_length=15))):
         scores = [one.score for one in found]
         assert scores == sorted(scores, reverse=True)
-        names = [tuple(names_of(one, batch.x_words[row])) for one in found]
+        names = [tuple(names_of(one, batch.source_words[row])) for one in found]
         assert len(set(names)) == len(names) == 6
         for one in found:
             assert UNK not in one.choices
@@ -196,7 +196,7 @@ def test_no_n_gram_comes_twice(n):
     def repeats(found):
         for row, some in enumerate(found):
             for one in some:
-                names = names_of(one, batch.x_words[row])[:-1]
+                names = names_of(one, batch.source_words[row])[:-1]
                 grams = [tuple(names[i : i + n]) for i in range(len(names) - n + 1)]
                 yield len(grams) - len(set(grams))
 
@@ -229,7 +229,7 @@ def test_only_candidates_compete():
     assert left_out
     for row, found in enumerate(search(model, batch, Search(beam=4, nbest=4, max_length=8), candidates=some)):
         for one in found:
-            names = torch.tensor([names_of(one, batch.x_words[row])])
+            names = torch.tensor([names_of(one, batch.source_words[row])])
             assert not set(one.choices) & set(left_out)
             parts = model(batch.x[row : row + 1], batch.x_mask[row : row + 1], names)
             log_p = model.output(*parts, some)[0].gather(1, torch.tensor(one.choices)[:, None])[:, 0]
@@ -245,7 +245,7 @@ def test_a_placeholder_that_the_source_lacks_is_never_chosen():
         model.output.shortlist.bias[2:5] = 5.0
     for some in (None, torch.arange(V)):
         one, other = search(model, batch, Search(beam=3, nbest=3, max_length=9), placeholders=3, candidates=some)
-        assert {2, 4} & {int(name) for found in one for name in names_of(found, batch.x_words[0])}
+        assert {2, 4} & {int(name) for found in one for name in names_of(found, batch.source_words[0])}
         assert not any({3} & set(found.choices) for found in one)
         assert not any({2, 3, 4} & set(found.choices) for found in other)
 
@@ -253,10 +253,10 @@ def test_a_placeholder_that_the_source_lacks_is_never_chosen():
 def test_marginal_candidates_are_sums_over_routes():
     model, batch = make(seed=10), batch_of(*SOURCES)
     parts = model(batch.x, batch.x_mask, torch.zeros(len(SOURCES), 1, dtype=torch.long))
-    summed = model.output.marginalize(model.output(*parts), batch.x_words)  # (B, 1, V + J)
+    summed = model.output.marginalize(model.output(*parts), batch.source_words)  # (B, 1, V + J)
     routes = Routes(model.output, ranking="marginal", best=V, unk=True)
     with torch.no_grad():
-        found, d = routes(*parts, routes.places(batch.x_words, batch.x_mask))
+        found, d = routes(*parts, routes.places(batch.source_words, batch.x_mask))
     torch.testing.assert_close(d, torch.sigmoid(model.output.switch(parts[1])).detach())
     for row in range(len(SOURCES)):
         alive = found.log_p[row, 0] > -math.inf

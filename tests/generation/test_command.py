@@ -12,7 +12,7 @@ import torch
 
 from pointing.config import read_config
 from pointing.corpus.preparation import prepare
-from pointing.model import run as checkpoint
+from pointing.model.run import MODEL, load_run, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
 from pointing.text.vocabulary import UNK
 
@@ -24,9 +24,9 @@ def run(tmp_path_factory):
     config = read_config(tiny.write(folder))
     corpus, _ = prepare(config, folder / "prepared", workers=1)
     torch.manual_seed(0)
-    checkpoint.start(folder / "run", config, corpus)
-    model = Seq2Seq(config.model, len(corpus.source), len(corpus.target))
-    checkpoint.write(folder / "run" / checkpoint.MODEL, dict(model.named_parameters()), {"placeholders": 0})
+    start_run(folder / "run", config, corpus)
+    model = Seq2Seq(config.model, len(corpus.lexicon.source), len(corpus.lexicon.target))
+    write_tensors(folder / "run" / MODEL, dict(model.named_parameters()), {"placeholders": 0})
     return folder / "run"
 
 
@@ -64,10 +64,10 @@ def test_tags_for_a_run_without_entities_are_refused_and_all_outputs_are_shown(r
 def test_a_dictionary_translates_what_is_copied(run, tmp_path):
     (tmp_path / "dictionary").write_text("Name1\tnom1\nelsewhere\tailleurs\n")
     shutil.copytree(run, tmp_path / "run")
-    model = checkpoint.load(run).model
+    model = load_run(run).model
     with torch.no_grad():
         model.output.shortlist.bias[UNK] = 50.0
-    checkpoint.write(tmp_path / "run" / checkpoint.MODEL, dict(model.named_parameters()), {"placeholders": 0})
+    write_tensors(tmp_path / "run" / MODEL, dict(model.named_parameters()), {"placeholders": 0})
     asked = "--json --set unk_replace=true --set max_length=3"
     copied, translated = (
         json.loads(generate(tmp_path / "run", f"{asked} {more}", b"name1 name1\n").stdout)

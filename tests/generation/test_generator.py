@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,12 @@ from hypothesis import strategies as st
 
 from pointing.config import Config, Search, checked
 from pointing.corpus.examples import Corpus
+from pointing.corpus.lexicon import Lexicon
 from pointing.corpus.preparation import prepare
 from pointing.errors import Misuse
-from pointing.generation.generator import Generator, as_batch
+from pointing.generation.generator import Generator
+from pointing.generation.reader import as_batch
+from pointing.model.run import Run
 from pointing.model.seq2seq import Seq2Seq
 from pointing.text.dictionary import Dictionary, Senses
 from pointing.text.entities import Tagged
@@ -56,7 +60,7 @@ def make(
     model = Seq2Seq(config.model, len(source), len(target)).eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, 0, 0.8)
-    return Generator(config, source, target, dictionary, model)
+    return Generator(Run(Lexicon(config, source, target, dictionary), model, {}))
 
 
 def pointing_at_everything(**more):
@@ -81,7 +85,7 @@ def test_every_line_has_its_output_whatever_it_holds(tokenizer, output):
                 assert token.text == one.source.text[slice(*token.span)]
             assert token.text
             assert 0 < token.probability <= 1
-            assert 0 <= token.shortlist <= 1
+            assert 0 <= token.d <= 1
     warnings = {one.line: one.warning for one in outputs if one.warning}
     assert warnings == {4: "12,000 tokens, cut after 200", 11: "not UTF-8 (byte 6 of the line)"}
 
@@ -128,13 +132,13 @@ def test_what_the_corpus_holds_is_what_a_raw_line_becomes(tmp_path):
     values = {"data": {"train": files, "dev": files}, "text": {"digits": "fold"}, "vocabulary": {"target": 5}}
     config = checked(Config, values)
     corpus = Corpus(prepare(config, tmp_path / "corpus", 1)[0].folder)
-    model = Seq2Seq(config.model, len(corpus.source), len(corpus.target))
-    generator = Generator(config, corpus.source, corpus.target, None, model)
+    model = Seq2Seq(config.model, len(corpus.lexicon.source), len(corpus.lexicon.target))
+    generator = Generator(Run(replace(corpus.lexicon, config=config, dictionary=None), model, {}))
     split = corpus.split("train")
     batch = split.batch(np.arange(3))
     for lines in (generator.read(source), generator.read.prepared(split, range(3))):
         mine = as_batch(lines)
-        for name in ("x", "x_mask", "x_words"):
+        for name in ("x", "x_mask", "source_words"):
             assert torch.equal(getattr(mine, name), getattr(batch, name))
         assert [[line.raw(j) for j in range(len(line.ids))] for line in lines][2] == ["a", "a", "b", "b"]
 
@@ -147,7 +151,7 @@ def test_a_copied_word_is_translated_where_the_dictionary_has_it():
     assert {token.source for token in output.tokens} <= set(expected)
     assert all((token.text, token.origin) == expected[token.source] for token in output.tokens)
     line = output.source
-    assert line.names.tolist() == [len(TARGET), len(TARGET) + 1, len(TARGET) + 2, TARGET["maison"]]
+    assert line.source_words.tolist() == [len(TARGET), len(TARGET) + 1, len(TARGET) + 2, TARGET["maison"]]
 
 
 def test_senses_outside_the_shortlist_come_first_then_the_likelier_then_the_more_frequent():
@@ -197,7 +201,7 @@ def test_unk_replacement_takes_the_source_word_of_most_attention():
     with torch.no_grad():
         generator.model.output.shortlist.bias[1] = 50.0
     plain, replaced = (
-        generator.generate(["Zoe saw Tom"], Search(beam=1, max_length=4, **{name: True}), attention=True)[0]
+        generator.generate(["Zoe saw Tom"], Search(beam=1, max_length=4, **{name: True}), locations=True)[0]
         for name in ("allow_unk", "unk_replace")
     )
     assert plain.tokenized == "<unk> <unk> <unk> <unk>"

@@ -96,7 +96,7 @@ def test_a_word_of_pieces_has_their_probability_the_mean_of_their_switches_and_a
     output = Writer(PIECES, Tokenizer("whitespace")).write([hypo], pieces(), 1)
     (token,) = output.tokens
     assert token.probability == pytest.approx(0.2)
-    assert token.shortlist == pytest.approx(0.15)
+    assert token.d == pytest.approx(0.15)
     np.testing.assert_allclose(token.attention, [0.55, 0.2, 0.25], rtol=1e-6)
     assert "ZorBlatt₀ sees İx" in show(output).plain
 
@@ -158,7 +158,7 @@ def test_what_is_shown_says_where_each_word_came_from():
     assert "\x1b" not in show(writer().write([hypothesis(4)], line(text="a \x1b[31m[red]b\x9b"), 1)).plain
 
 
-class Reader(HTMLParser):
+class PageReader(HTMLParser):
     def __init__(self):
         super().__init__()
         self.tags, self.text, self.open = [], [], []
@@ -176,7 +176,7 @@ class Reader(HTMLParser):
 
 
 def read(html):
-    reader = Reader()
+    reader = PageReader()
     reader.feed(html)
     reader.close()
     assert reader.open == []

@@ -36,7 +36,7 @@ def make_batch():
         rows=range(B),
         x=torch.tensor([[1, 2, 0], [3, 0, 0]]),
         x_mask=torch.tensor([[True, True, True], [True, True, False]]),
-        x_words=torch.tensor([[V + 0, a, EOS], [b, EOS, 0]]),
+        source_words=torch.tensor([[V + 0, a, EOS], [b, EOS, 0]]),
         target=torch.tensor([[V + 0, a, UNREACHED, EOS, 0], [a, b, EOS, 0, 0]]),
         y=torch.tensor([[V + 0, a, UNREACHED, EOS, 0], [a, b, EOS, 0, 0]]),
         mask=mask,
@@ -88,7 +88,7 @@ def test_a_pointer_network_keeps_pointers_at_words_of_another_name():
 
 def test_a_pointer_network_does_not_point_at_padding():
     batch = make_batch()
-    batch.x_words[1], batch.x_mask[1] = torch.tensor([b, a, EOS]), torch.tensor([True, False, False])
+    batch.source_words[1], batch.x_mask[1] = torch.tensor([b, a, EOS]), torch.tensor([True, False, False])
     _, mask = choices(Model("pointer-network"), batch, predicted()[2], to_attention=False)
     assert mask[1].tolist() == [False, True, False, False, False]  # a and the end stand only where there is padding
 
@@ -96,10 +96,10 @@ def test_a_pointer_network_does_not_point_at_padding():
 def test_what_nothing_reaches_is_where_the_model_looks():
     batch, log_l = make_batch(), predicted()[2].clone()
     log_l[0, 2] = torch.tensor([0.2, 0.7, 0.1]).log()
-    target, mask = choices(Model(), batch, log_l, to_attention=True)
+    target, mask = choices(Model(), batch, log_l, to_locations=True)
     assert target.tolist() == [[V + 0, a, V + 1, EOS, 0], [a, b, EOS, 0, 0]]
     assert torch.equal(mask, batch.mask)
-    softmax, _ = choices(Model("softmax"), batch, log_l, to_attention=True)
+    softmax, _ = choices(Model("softmax"), batch, log_l, to_locations=True)
     assert softmax[0, 2] == UNK  # a softmax cannot look
 
 

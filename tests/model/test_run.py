@@ -14,6 +14,7 @@ from pointing.config import Model, read_config
 from pointing.corpus.preparation import prepare
 from pointing.errors import Failure, Misuse
 from pointing.model import run as checkpoint
+from pointing.model.run import MODEL, load_run, put_tensors, read_tensors, run_settings, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
 
 X, V = 9, 11
@@ -43,10 +44,10 @@ def corpus(tmp_path_factory):
 @pytest.mark.parametrize("tied", [False, True])
 def test_what_was_written_is_read(tmp_path, tied):
     path, first, other = tmp_path / "a.safetensors", make(0, tied=tied), make(1, tied=tied)
-    checkpoint.write(path, weights(first), ABOUT)
-    tensors, about = checkpoint.read(path)
+    write_tensors(path, weights(first), ABOUT)
+    tensors, about = read_tensors(path)
     assert about == ABOUT
-    checkpoint.put(tensors, weights(other), path)
+    put_tensors(tensors, weights(other), path)
     for name, p in weights(first).items():
         assert torch.equal(weights(other)[name], p)
     assert (other.output.shortlist.weight is other.embedding.weight) is tied
@@ -54,7 +55,7 @@ def test_what_was_written_is_read(tmp_path, tied):
 
 
 def test_checkpoints_can_be_read_by_whom_other_files_can(tmp_path):
-    checkpoint.write(tmp_path / "model.safetensors", {"a": torch.ones(3)}, ABOUT)
+    write_tensors(tmp_path / "model.safetensors", {"a": torch.ones(3)}, ABOUT)
     (tmp_path / "other").touch()
     assert (tmp_path / "model.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
 
@@ -67,28 +68,28 @@ def test_tensors_of_every_kind_come_back_to_the_bit(tmp_path):
         "random": torch.get_rng_state(),
         "edges": torch.tensor([torch.inf, -torch.inf, -0.0, 3.4e38]),
     }
-    checkpoint.write(tmp_path / "a", tensors, {})
-    back, _ = checkpoint.read(tmp_path / "a")
+    write_tensors(tmp_path / "a", tensors, {})
+    back, _ = read_tensors(tmp_path / "a")
     assert back.keys() == tensors.keys()
     assert all(torch.equal(back[name], tensor) for name, tensor in tensors.items())
 
 
 def test_a_file_cut_off_anywhere_is_refused(tmp_path):
     path, cut = tmp_path / "whole", tmp_path / "cut"
-    checkpoint.write(path, {"a": torch.randn(3, 5), "b": torch.randn(7)}, ABOUT)
+    write_tensors(path, {"a": torch.randn(3, 5), "b": torch.randn(7)}, ABOUT)
     whole = path.read_bytes()
     for length in range(len(whole)):
         cut.write_bytes(whole[:length])
         with pytest.raises(Misuse, match=r"cut: not a whole checkpoint .*it was cut off, or is another program's"):
-            checkpoint.read(cut)
+            read_tensors(cut)
 
 
 def test_a_file_with_more_at_its_end_is_refused(tmp_path):
     path = tmp_path / "long"
-    checkpoint.write(path, {"a": torch.randn(3, 5)}, ABOUT)
+    write_tensors(path, {"a": torch.randn(3, 5)}, ABOUT)
     path.write_bytes(path.read_bytes() + b"more")
     with pytest.raises(Misuse, match="not a whole checkpoint"):
-        checkpoint.read(path)
+        read_tensors(path)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content):
     path = tmp_path / "model.safetensors"
     path.write_bytes(content)
     with pytest.raises(Misuse, match="not a whole checkpoint"):
-        checkpoint.read(path)
+        read_tensors(path)
 
 
 def test_what_torch_saved_is_refused_unread(tmp_path):
@@ -109,7 +110,7 @@ def test_what_torch_saved_is_refused_unread(tmp_path):
 
     torch.save({"a": torch.ones(2), "bomb": Bomb()}, tmp_path / "a.safetensors")
     with pytest.raises(Misuse, match="not a whole checkpoint"):
-        checkpoint.read(tmp_path / "a.safetensors")
+        read_tensors(tmp_path / "a.safetensors")
     assert not (tmp_path / "exploded").exists()
 
 
@@ -118,7 +119,7 @@ def test_safetensors_that_are_not_ours_are_refused(tmp_path, metadata):
     path = tmp_path / "model.safetensors"
     save_file({"a": torch.ones(2)}, path, metadata)
     with pytest.raises(Misuse, match="this version of pointing reads pointing-1"):
-        checkpoint.read(path)
+        read_tensors(path)
 
 
 @pytest.mark.parametrize("about", ["", "{"])
@@ -126,14 +127,14 @@ def test_a_header_without_its_facts_is_refused(tmp_path, about):
     path = tmp_path / "model.safetensors"
     save_file({"a": torch.ones(2)}, path, {"pointing": checkpoint.FORMAT, "about": about})
     with pytest.raises(Misuse, match="not a whole checkpoint"):
-        checkpoint.read(path)
+        read_tensors(path)
 
 
 def test_a_file_that_is_not_there_and_a_folder_are_refused(tmp_path):
     with pytest.raises(Misuse, match="there is no such checkpoint"):
-        checkpoint.read(tmp_path / "nothing")
+        read_tensors(tmp_path / "nothing")
     with pytest.raises(Misuse, match="not a whole checkpoint"):
-        checkpoint.read(tmp_path)
+        read_tensors(tmp_path)
 
 
 def test_weights_of_another_model_are_refused():
@@ -146,24 +147,24 @@ def test_weights_of_another_model_are_refused():
         (ours | {"embedding.weight": torch.ones(1, 5)}, r"embedding.weight is \(1, 5\) in the file"),  # no broadcasting
     ]:
         with pytest.raises(Misuse, match=f"file.safetensors: these weights are of another model: .*{message}"):
-            checkpoint.put(dict(other), weights(make()), Path("file.safetensors"))
+            put_tensors(dict(other), weights(make()), Path("file.safetensors"))
 
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf")])
 def test_weights_that_are_not_numbers_are_refused(tmp_path, corpus, odd):
     # a search with them would never end
     config, made = corpus
-    checkpoint.start(tmp_path, config, made)
-    tensors = weights(Seq2Seq(config.model, len(made.source), len(made.target)))
+    start_run(tmp_path, config, made)
+    tensors = weights(Seq2Seq(config.model, len(made.lexicon.source), len(made.lexicon.target)))
     tensors["embedding.weight"] = torch.full_like(tensors["embedding.weight"], odd)
-    checkpoint.write(tmp_path / checkpoint.MODEL, tensors, ABOUT)
+    write_tensors(tmp_path / MODEL, tensors, ABOUT)
     with pytest.raises(Misuse, match=r"model.safetensors: embedding.weight has weights that are not numbers"):
-        checkpoint.load(tmp_path)
+        load_run(tmp_path)
 
 
 def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
-    checkpoint.write(path, {"a": torch.ones(3)}, ABOUT)
+    write_tensors(path, {"a": torch.ones(3)}, ABOUT)
     before = path.read_bytes()
 
     def full(tensors, file, metadata):
@@ -173,21 +174,21 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_pa
 
     monkeypatch.setattr(checkpoint, "save_file", full)
     with pytest.raises(Failure, match=re.escape(f"{path}: cannot be written: No space left on device; nothing was")):
-        checkpoint.write(path, {"a": torch.zeros(3)}, ABOUT)
+        write_tensors(path, {"a": torch.zeros(3)}, ABOUT)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_real_disk_limit_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "model.safetensors"
-    checkpoint.write(path, {"a": torch.ones(3)}, ABOUT)
+    write_tensors(path, {"a": torch.ones(3)}, ABOUT)
     before = path.read_bytes()
     code = (
         "import resource, signal, sys, torch; from pathlib import Path; from pointing.model import run as checkpoint\n"
         "from pointing.errors import Failure, Misuse\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"  # the write fails instead
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
-        "try: checkpoint.write(Path(sys.argv[1]), {'a': torch.ones(10_000)}, {})\n"
+        "try: write_tensors(Path(sys.argv[1]), {'a': torch.ones(10_000)}, {})\n"
         "except Misuse: raise\n"
         "except Failure as failure: print(failure)"
     )
@@ -203,12 +204,12 @@ def test_a_real_disk_limit_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_run_is_loaded_as_it_was(tmp_path, corpus, tied):
     config, made = corpus
     config = config.model_copy(update={"model": config.model.model_copy(update={"tied": tied})})
-    model = Seq2Seq(config.model, len(made.source), len(made.target))
-    checkpoint.start(tmp_path, config, made)
-    checkpoint.write(tmp_path / checkpoint.MODEL, weights(model), ABOUT)
-    run = checkpoint.load(tmp_path)
+    model = Seq2Seq(config.model, len(made.lexicon.source), len(made.lexicon.target))
+    start_run(tmp_path, config, made)
+    write_tensors(tmp_path / MODEL, weights(model), ABOUT)
+    run = load_run(tmp_path)
     assert run.config == config
-    assert (run.source.words, run.target.words) == (made.source.words, made.target.words)
+    assert (run.source.words, run.target.words) == (made.lexicon.source.words, made.lexicon.target.words)
     assert (run.about, run.dictionary, run.model.training) == (ABOUT, None, False)
     for name, p in weights(model).items():
         assert torch.equal(weights(run.model)[name], p)
@@ -218,8 +219,8 @@ def test_settings_that_were_turned_off_stay_off(tmp_path, corpus):
     config, made = corpus
     off = {"clip": None, "patience": None}
     config = config.model_copy(update={"training": config.training.model_copy(update=off)})
-    checkpoint.start(tmp_path, config, made)
-    assert checkpoint.settings(tmp_path) == config
+    start_run(tmp_path, config, made)
+    assert run_settings(tmp_path) == config
 
 
 def test_a_new_run_removes_what_an_older_one_left(tmp_path, corpus):
@@ -227,28 +228,28 @@ def test_a_new_run_removes_what_an_older_one_left(tmp_path, corpus):
     for name in [*old, ".tmpKzH4KD", "notes.txt"]:
         (tmp_path / name).write_text("old")
     (tmp_path / "tensorboard").mkdir()
-    checkpoint.start(tmp_path, *corpus)
+    start_run(tmp_path, *corpus)
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["config.yaml", "notes.txt", "source.vocabulary", "target.vocabulary"]
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path, corpus):
     with pytest.raises(Misuse, match=r"not a run: there is no config.yaml in it"):
-        checkpoint.load(tmp_path)
-    checkpoint.start(tmp_path, *corpus)
+        load_run(tmp_path)
+    start_run(tmp_path, *corpus)
     with pytest.raises(Misuse, match="there is no such checkpoint; has the run reached its first one"):
-        checkpoint.load(tmp_path)
-    checkpoint.write(tmp_path / checkpoint.MODEL, weights(make()), {"state": {}})  # of another model, and kind
+        load_run(tmp_path)
+    write_tensors(tmp_path / MODEL, weights(make()), {"state": {}})  # of another model, and kind
     with pytest.raises(Misuse, match="these weights are of another model"):
-        checkpoint.load(tmp_path)
+        load_run(tmp_path)
     for broken in (b"\xff", b"[", b"model: {hiden: 3}", b"", b"3"):
         (tmp_path / "config.yaml").write_bytes(broken)
         with pytest.raises(Misuse, match=r"config\.yaml"):
-            checkpoint.load(tmp_path)
+            load_run(tmp_path)
 
 
 def test_weights_can_be_read_by_others(tmp_path):
-    checkpoint.write(tmp_path / "a.safetensors", weights(make()), ABOUT)
+    write_tensors(tmp_path / "a.safetensors", weights(make()), ABOUT)
     assert load_file(tmp_path / "a.safetensors").keys() == weights(make()).keys()
 
 

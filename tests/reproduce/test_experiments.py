@@ -15,7 +15,7 @@ import torch
 
 from pointing.errors import Misuse
 from pointing.evaluation import evaluate as evaluation
-from pointing.model import run as checkpoint
+from pointing.model.run import load_run
 from pointing.reproduce import making, outputs, page, report, results, runs
 from pointing.reproduce.experiments import EXPERIMENTS, LEARNING_CURVES, SUMMARIZATION_ENTITIES, TRANSLATION
 from pointing.text.vocabulary import UNK
@@ -222,7 +222,7 @@ def test_a_row_is_translated_by_the_dictionary_of_another_ones_corpus(made):
     (corpus / "dictionary.tsv").write_text("".join(f"{name}\tnom{name[4:]}\n" for name in names))
     origin = outputs.Origin.of(rows[1], 1, jobs)
     assert len(origin.told()) == 1 + len(plain.told())  # so what was made without it is not taken for its own
-    run = checkpoint.load(origin.job.folder)
+    run = load_run(origin.job.folder)
     with torch.no_grad():
         run.model.output.shortlist.bias[UNK] = 50.0
     replaced, translated = (outputs.system(one, run, files, out / "translated").outputs for one in (plain, origin))

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from pointing.config import Search, read_config
 from pointing.corpus.examples import Corpus
-from pointing.corpus.preparation import prepare, show, tables
+from pointing.corpus.preparation import prepare
+from pointing.corpus.statistics import show_example, statistics_tables
 from pointing.errors import Misuse
 from pointing.evaluation.evaluate import System, evaluate
 from pointing.generation.command import load
-from pointing.model import run as checkpoint
+from pointing.model.run import load_run
 from pointing.text.subwords import WHOLE, Merges, join_pieces, learn_merges, split_into_pieces
 from pointing.text.token_arrays import tokenize_lines
 from pointing.text.tokenizer import Tokenizer
@@ -208,14 +209,17 @@ def test_a_prepared_corpus_in_pieces(tmp_path):
     config = read_config(tiny.write(tmp_path, BPE))
     corpus, _ = prepare(config, tmp_path / "corpus", workers=1)
     words, _ = prepare(read_config(tiny.write(tmp_path)), tmp_path / "words", workers=1)
-    assert (len(corpus.source), len(corpus.target)) == (120, 130)
+    assert (len(corpus.lexicon.source), len(corpus.lexicon.target)) == (120, 130)
     train, plain = corpus.split("train"), words.split("train")
     assert len(train) == len(plain)  # the same pairs
     for row in range(0, len(train), 20):
         example, other = train[row], plain[row]
         source, target = (
             [side.word(n) for n in ids]
-            for side, ids in ((corpus.source, example["source"]), (corpus.target, example["target"][:-1]))
+            for side, ids in (
+                (corpus.lexicon.source, example["source"]),
+                (corpus.lexicon.target, example["target"][:-1]),
+            )
         )
         assert join_pieces(source) == example["source_text"].split()
         assert join_pieces(target) == example["target_text"].lower().split()
@@ -226,11 +230,11 @@ def test_a_prepared_corpus_in_pieces(tmp_path):
     assert counted["source_tokens"] == words.about["statistics"]["train"]["source_tokens"]
     assert counted["target_pieces"] == train.target_lengths.sum() - len(train)
     assert counted["pieces_per_word"] > 1.2
-    table = tables(corpus, config.training)[0]
+    table = statistics_tables(corpus, config.training)[0]
     assert "120 source and 130 target pieces" in table.title
     assert table.rows[0][4] == f"{counted['pieces_per_word']:.2f}"
-    assert "@@ " in show(corpus, 0)
-    assert Corpus(tmp_path / "corpus").target.merges.pairs == corpus.target.merges.pairs
+    assert "@@ " in show_example(corpus, 0)
+    assert Corpus(tmp_path / "corpus").target.merges.pairs == corpus.lexicon.target.merges.pairs
 
 
 def test_pieces_that_nobody_knows_are_pointed_at(tmp_path):
@@ -239,8 +243,8 @@ def test_pieces_that_nobody_knows_are_pointed_at(tmp_path):
             (tmp_path / f"{name}.{side}").write_text("ab ab ab\n" * 9 + "ab 字ab\n")
     changes = {"vocabulary": {"source": 8, "target": 8, "min_count": 2}, "pointers": {"policy": "unknown-words"}}
     corpus, _ = prepare(read_config(tiny.write(tmp_path, BPE, changes)), tmp_path / "corpus", workers=1)
-    example, V = corpus.split("train")[9], len(corpus.target)
-    assert example["target"] == [corpus.target["ab"], V + 1, corpus.target["ab"], 0]
+    example, V = corpus.split("train")[9], len(corpus.lexicon.target)
+    assert example["target"] == [corpus.lexicon.target["ab"], V + 1, corpus.lexicon.target["ab"], 0]
     assert example["source_text"][example["starts"][1] : example["ends"][1]] == "字"
 
 
@@ -250,7 +254,7 @@ def test_word2vec_has_a_vector_for_every_piece_of_the_text(tmp_path):
     corpus, _ = prepare(read_config(tiny.write(tmp_path, BPE, changes)), tmp_path / "corpus", workers=1)
     vectors = np.load(tmp_path / "corpus" / "source.vectors.npy")
     assert vectors.shape == (120, 5)
-    seen = [FIRST + rank for rank, count in enumerate(corpus.source.counts) if count]
+    seen = [FIRST + rank for rank, count in enumerate(corpus.lexicon.source.counts) if count]
     assert np.isfinite(vectors[seen]).all()
 
 
@@ -263,7 +267,7 @@ def test_trained_on_pieces_it_writes_words_wherever_the_folder_is(tmp_path, outp
     shutil.move(tmp_path / "here" / "run", tmp_path / "run")
     shutil.rmtree(tmp_path / "here")
     run = load(tmp_path / "run")
-    after = run.generate(lines, Search(beam=2), attention=True)
+    after = run.generate(lines, Search(beam=2), locations=True)
     assert [one.json() for one in before] == [one.json() for one in after]
     for one in after:
         assert "@@ " not in one.tokenized.replace("@@ <unk>", "")
@@ -278,7 +282,7 @@ def test_trained_on_pieces_it_writes_words_wherever_the_folder_is(tmp_path, outp
     assert after[2].warning == "300 tokens, cut after 200"
     (tmp_path / "run" / "source.merges").unlink()
     with pytest.raises(Misuse, match=r"source\.merges: these merges of subwords cannot be read"):
-        checkpoint.load(tmp_path / "run")
+        load_run(tmp_path / "run")
 
 
 def test_a_line_of_very_many_pieces_is_cut(tmp_path):
@@ -291,7 +295,7 @@ def test_a_line_of_very_many_pieces_is_cut(tmp_path):
 
 def test_runs_of_words_and_of_pieces_are_compared_in_words(tmp_path):
     runs = [
-        (name, checkpoint.load(tiny.untrained(tmp_path, *changes, name=name)))
+        (name, load_run(tiny.untrained(tmp_path, *changes, name=name)))
         for name, changes in (("words", ()), ("pieces", (BPE,)))
     ]
     source, reference = tmp_path / "dev.source", tmp_path / "dev.target"
@@ -309,7 +313,7 @@ def test_runs_of_words_and_of_pieces_are_compared_in_words(tmp_path):
 
 def test_the_switch_of_a_run_of_pieces_is_measured(tmp_path):
     changes = {"pointers": {"policy": "all-matches"}, "model": {"output": "pointer-softmax"}}
-    run = checkpoint.load(tiny.untrained(tmp_path, BPE, changes))
+    run = load_run(tiny.untrained(tmp_path, BPE, changes))
     system = System("x", run, Search(beam=1, max_length=20))
     report = evaluate([system], tmp_path / "dev.source", [tmp_path / "dev.target"], resamples=20, trials=20)
     assert {"switch accuracy", "pointer accuracy", "copies right"} <= {m.name for m in report.systems[0].measures}

@@ -9,7 +9,7 @@ from pointing import cli
 from pointing.config import read_config
 from pointing.corpus.preparation import prepare
 from pointing.errors import Failure, Misuse
-from pointing.model import run as checkpoint
+from pointing.model.run import METRICS, MODEL, STATE, load_run
 from pointing.system.world import processes
 from pointing.training import loop as training
 from pointing.training.journal import read
@@ -60,7 +60,7 @@ def test_a_run_learns_and_leaves_what_is_needed(place, tmp_path, capsys):
     assert [line["update"] for line in read(out) if line["event"] == "training"] == [50]
     best = min(validations, key=lambda line: line["nll"])
     assert (summary["best_update"], summary["best"]) == (best["update"], best["nll"])
-    run = checkpoint.load(out)
+    run = load_run(out)
     assert run.about["update"] == best["update"]
     assert run.about["dev"]["nll"] == best["nll"]
     assert sorted(path.name for path in out.iterdir()) == [
@@ -84,7 +84,7 @@ def test_patience_ends_a_run_that_does_not_get_better(place, tmp_path):
     # so small a rate changes no float32: every validation is the first one again
     summary = tiny.train_in(place, tmp_path, settings(learning_rate=1e-30, validate_every=2, patience=3, updates=None))
     assert (summary["update"], summary["best_update"], summary["waited"]) == (8, 2, 3)
-    assert checkpoint.load(tmp_path).about["update"] == 2
+    assert load_run(tmp_path).about["update"] == 2
 
 
 @pytest.mark.parametrize(("accumulate", "updates"), [(1, 25), (2, 13)])
@@ -112,7 +112,7 @@ def test_a_diverging_run_leaves_the_last_good_checkpoint(place, tmp_path, monkey
         tiny.train_in(place, bad, often)
     assert not isinstance(failure.value, Misuse)
     assert tiny.same(good, bad)
-    assert checkpoint.load(bad).about == checkpoint.load(good).about
+    assert load_run(bad).about == load_run(good).about
 
 
 def test_a_run_takes_the_place_of_nothing_that_is_not_its_own(place, tmp_path):
@@ -120,11 +120,11 @@ def test_a_run_takes_the_place_of_nothing_that_is_not_its_own(place, tmp_path):
     with pytest.raises(Misuse, match="this is a prepared corpus: give another folder for the run"):
         train(read_config(tiny.write(place)), place / "prepared", place / "prepared")
     assert (place / "prepared/source.vocabulary").exists()
-    (tmp_path / "run" / checkpoint.STATE).unlink()  # the large part of a run that has ended
-    before = (tmp_path / "run" / checkpoint.MODEL).read_bytes()
+    (tmp_path / "run" / STATE).unlink()  # the large part of a run that has ended
+    before = (tmp_path / "run" / MODEL).read_bytes()
     with pytest.raises(Misuse, match="there is a run in this folder"):
         tiny.train_in(place, tmp_path / "run", settings(updates=1))
-    assert (tmp_path / "run" / checkpoint.MODEL).read_bytes() == before
+    assert (tmp_path / "run" / MODEL).read_bytes() == before
     for name in ("config.yaml", "dictionary.tsv", "metrics.jsonl"):
         own = tmp_path / name.partition(".")[0]
         own.mkdir()
@@ -132,10 +132,10 @@ def test_a_run_takes_the_place_of_nothing_that_is_not_its_own(place, tmp_path):
         with pytest.raises(Misuse, match=f"there is a {name} in this folder, and no run"):
             tiny.train_in(place, own, settings(updates=1))
         assert (own / name).read_text() == "mine"
-    for name in (checkpoint.MODEL, checkpoint.METRICS):  # as if killed before the first checkpoint
+    for name in (MODEL, METRICS):  # as if killed before the first checkpoint
         (tmp_path / "run" / name).unlink()
     tiny.train_in(place, tmp_path / "run", settings(updates=1))
-    assert (tmp_path / "run" / checkpoint.MODEL).exists()
+    assert (tmp_path / "run" / MODEL).exists()
 
 
 def test_too_little_memory_is_one_line(place, tmp_path, monkeypatch, capsys):
@@ -200,7 +200,7 @@ def test_every_kind_of_output_is_trained(place, tmp_path, output, more):
     changes = {"model": {"output": output, "feed": "source", "tied": True, "encoder_layers": 2}}
     summary = tiny.train_in(place, tmp_path, changes, settings(updates=3, batch=30, batch_by="tokens", **more))
     assert math.isfinite(summary["best"])
-    assert checkpoint.load(tmp_path).config.model.output == output
+    assert load_run(tmp_path).config.model.output == output
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
@@ -238,7 +238,7 @@ def test_vectors_are_the_first_embeddings(trainer, tmp_path):
     plain = trainer(tmp_path / "plain", tmp_path / "one")
     started = trainer(tmp_path / "with", tmp_path / "two", vectors(tmp_path / "with", 8))
     table, random = started.parameters["encoder.embedding.weight"], plain.parameters["encoder.embedding.weight"]
-    known = [started.corpus.source[word] for word in "abc"]
+    known = [started.corpus.lexicon.source[word] for word in "abc"]
     assert table[known, 3].tolist() == [97, 98, 99]
     others = [row for row in range(len(table)) if row not in known]
     assert torch.equal(table[others], random[others])

@@ -15,6 +15,7 @@ import torch
 from pointing import cli
 from pointing.errors import Misuse, Stopped
 from pointing.model import run as checkpoint
+from pointing.model.run import METRICS, MODEL, STATE, read_tensors, write_tensors
 from pointing.training import loop as training
 from pointing.training import state as resuming
 from pointing.training.optimizers import Optimizer
@@ -54,7 +55,7 @@ def ending(process):
 
 def wait_for_a_checkpoint(out, process, before):
     """Until there is a newer one than `before`; False if the run ends first."""
-    state = out / checkpoint.STATE
+    state = out / STATE
     while process.poll() is None:
         if state.exists() and state.stat().st_mtime_ns != before:
             return True
@@ -66,7 +67,7 @@ def kill_again_and_again(place, out, times, *changes, processes=1):
     """Kills a run after a checkpoint, at a random moment, and takes it up again; then lets it end. The kills made."""
     rng, kills = random.Random(), 0
     for part in range(times + 1):
-        before = (out / checkpoint.STATE).stat().st_mtime_ns if (out / checkpoint.STATE).exists() else 0
+        before = (out / STATE).stat().st_mtime_ns if (out / STATE).exists() else 0
         process = start(place, out, *changes, resume=part > 0, processes=processes)
         with ending(process):
             if part < times and wait_for_a_checkpoint(out, process, before):
@@ -125,7 +126,7 @@ def test_a_signal_stops_a_run_in_good_order(place, tmp_path, kind):
         process.send_signal(kind)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    update = checkpoint.read(out / checkpoint.STATE)[1]["state"]["update"]
+    update = read_tensors(out / STATE)[1]["state"]["update"]
     last = said.splitlines()[-1]
     assert last == f"pointing: stopped at update {update:,}; to go on, run the same with --resume"
     assert "Traceback" not in said
@@ -200,7 +201,7 @@ def test_a_run_cut_off_anywhere_is_taken_up_to_the_same_bit(place, tmp_path, whe
         crash_at(patch, where, nth)
         with pytest.raises(Crash):
             tiny.train_in(place, tmp_path, few, changes)
-    with (tmp_path / checkpoint.METRICS).open("a") as metrics:
+    with (tmp_path / METRICS).open("a") as metrics:
         metrics.write('{"event": "train')  # killed while it was writing a line
     torch.manual_seed(12345)  # nothing may depend on what the process did before
     tiny.train_in(place, tmp_path, few, changes, resume=True)
@@ -278,7 +279,7 @@ def test_settings_that_are_turned_off_are_the_same_after_it(place, tmp_path):
 
 def test_a_finished_run_resumed_is_as_it_was(place, done):
     out, few = done
-    before = {path: path.read_bytes() for path in (out / checkpoint.MODEL, out / checkpoint.STATE)}
+    before = {path: path.read_bytes() for path in (out / MODEL, out / STATE)}
     assert tiny.train_in(place, out, few, resume=True)["update"] == 2
     assert all(path.read_bytes() == content for path, content in before.items())
 
@@ -301,8 +302,8 @@ def test_there_must_be_a_run_to_resume(place, tmp_path):
 
 def test_a_run_made_from_another_corpus_is_not_resumed(place, done, tmp_path):
     out, few = done
-    tensors, about = checkpoint.read(out / checkpoint.STATE)
-    checkpoint.write(out / checkpoint.STATE, tensors, about | {"made_from": "another"})
+    tensors, about = read_tensors(out / STATE)
+    write_tensors(out / STATE, tensors, about | {"made_from": "another"})
     with pytest.raises(Misuse, match="this run was made from another prepared corpus"):
         tiny.train_in(place, out, few, resume=True)
 
@@ -310,7 +311,7 @@ def test_a_run_made_from_another_corpus_is_not_resumed(place, done, tmp_path):
 @pytest.mark.parametrize("length", [0, 1, 8, 200, 3000, -1])
 def test_a_cut_training_state_is_misuse(place, done, length):
     out, few = done
-    whole = (out / checkpoint.STATE).read_bytes()
-    (out / checkpoint.STATE).write_bytes(whole[:length])
+    whole = (out / STATE).read_bytes()
+    (out / STATE).write_bytes(whole[:length])
     with pytest.raises(Misuse, match="not a whole checkpoint"):
         tiny.train_in(place, out, few, resume=True)

@@ -24,7 +24,7 @@ def corpus(tmp_path_factory):
 def make(config, corpus, output="pointer-softmax"):
     torch.manual_seed(0)
     settings = config.model.model_copy(update={"output": output})
-    model = Seq2Seq(settings, len(corpus.source), len(corpus.target))
+    model = Seq2Seq(settings, len(corpus.lexicon.source), len(corpus.lexicon.target))
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, 0, 0.5)
     return model.eval()
@@ -52,7 +52,7 @@ def test_every_dev_sentence_has_one_name_to_copy(corpus):
     batch = dev.batch(np.arange(20))
     with torch.no_grad():
         looks = model(batch.x, batch.x_mask, batch.y)[2].argmax(2)
-    V, real = len(made.target), batch.mask & (batch.target >= len(made.target))
+    V, real = len(made.lexicon.target), batch.mask & (batch.target >= len(made.lexicon.target))
     assert numbers["pointer_accuracy"] == pytest.approx((looks == batch.target - V)[real].float().mean().item())
     assert 0 < numbers["switch"]["pointing"] < 1
 

@@ -1,0 +1,109 @@
+"""A block of pairs on its way through a worker process: raw lines → tokens on disk → examples.
+
+Between the two steps the words of all blocks are counted, and vocabularies and dictionary are made. Every worker
+builds its tools once (`set_up_…`); blocks and what was made of them cross between processes.
+"""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pointing.config import Config
+from pointing.corpus.encoding import Pairs, encode_pairs, tokenize_pairs
+from pointing.corpus.examples import flat, int_column, list_column, text_column
+from pointing.corpus.lexicon import Lexicon, Tokenization
+from pointing.corpus.statistics import Statistics
+from pointing.text.entities import Tagged
+from pointing.text.token_arrays import Ints, TokenArrays
+
+_tokenization: Tokenization  # of this process
+_lexicon: Lexicon
+
+
+class Block(NamedTuple):
+    """What a worker tokenises: lines of a split, and the file for the result."""
+
+    split: str
+    path: Path
+    first_line: int
+    source: list[bytes]  # lines with their ends
+    target: list[bytes]
+    tags: list[tuple[Tagged, Tagged]] | None
+
+
+class TokenizedBlock(NamedTuple):
+    split: str
+    path: Path
+    statistics: Statistics
+    words: list[str]  # different ones
+    counts: Ints  # (2, words): on the source side, on the target side
+
+
+def set_up_tokenizing(config: Config) -> None:
+    global _tokenization
+    _tokenization = Tokenization(config)
+    if config.pointers.tagger is not None:
+        _ = _tokenization.tagger  # what is wrong with it is said now
+
+
+def tokenize_block(block: Block) -> TokenizedBlock:
+    """Writes a block's pairs as tokens, whose words are numbered within the block, both sides together."""
+    gc.disable()  # many small lists and no cycles: looking for cycles would take a third of the time
+    try:
+        pairs, statistics = tokenize_pairs(
+            _tokenization, block.source, block.target, block.tags, first_line=block.first_line
+        )
+        source, target = pairs.source, pairs.target
+        columns: dict[str, Any] = {
+            "source": list_column(source.counts, source.ids),
+            "target": list_column(target.counts, target.ids),
+            "starts": list_column(source.counts, source.starts),
+            "ends": list_column(source.counts, source.ends),
+            "source_text": text_column(pairs.texts[0]),
+            "target_text": text_column(pairs.texts[1]),
+            "line": int_column(block.first_line + np.array(pairs.rows, np.int32)),
+        }
+        if pairs.entity is not None:
+            columns["entity"] = list_column(target.counts, pairs.entity)
+        with pa.OSFile(str(block.path), "wb") as file:
+            for batch in (pa.record_batch(columns), pa.record_batch({"words": text_column(source.words)})):
+                with pa.ipc.new_stream(file, batch.schema) as stream:
+                    stream.write(batch)
+        counts = [np.bincount(side.ids, minlength=len(side.words)) for side in (source, target)]
+        return TokenizedBlock(block.split, block.path, statistics, source.words, np.stack(counts).astype(np.int32))
+    finally:
+        gc.enable()
+
+
+def set_up_encoding(lexicon: Lexicon) -> None:
+    global _lexicon
+    _lexicon = lexicon
+
+
+def encode_block(path: Path) -> tuple[pa.RecordBatch, Statistics]:
+    """A tokenised block as the corpus holds it."""
+    pairs, lines = read_block(path)
+    return encode_pairs(_lexicon, pairs, lines)
+
+
+def read_block(path: Path) -> tuple[Pairs, pa.Int32Array]:
+    """The pairs of a tokenised block, and their line numbers."""
+    with pa.OSFile(str(path), "rb") as file:
+        (block,) = pa.ipc.open_stream(file)  # to its end, where the second stream begins
+        (list_of_words,) = pa.ipc.open_stream(file)
+    words = list_of_words.column("words").to_pylist()
+    (source_offsets, source), (target_offsets, target) = flat(block, "source"), flat(block, "target")
+    nowhere = np.zeros_like(target)  # nobody asks where a target word stands in its line
+    pairs = Pairs(
+        list(range(block.num_rows)),
+        (block.column("source_text"), block.column("target_text")),
+        TokenArrays(words, source, flat(block, "starts")[1], flat(block, "ends")[1], np.diff(source_offsets)),
+        TokenArrays(words, target, nowhere, nowhere, np.diff(target_offsets)),
+        flat(block, "entity")[1] if "entity" in block.schema.names else None,
+    )
+    return pairs, block.column("line")
