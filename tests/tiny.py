@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -136,3 +137,8 @@ def untrained(folder, *changes, name="run", seed=0, **sizes):
     about = {"update": 7, "placeholders": corpus.lexicon.target.placeholders}
     write_tensors(folder / name / MODEL, dict(model.named_parameters()), about)
     return folder / name
+
+
+def with_settings(run, **sections):
+    """The same run with other settings."""
+    return run._replace(lexicon=replace(run.lexicon, config=run.config.model_copy(update=sections)))

@@ -109,5 +109,8 @@ class Lexicon:
     def load(cls, folder: Path, config: Config, unlisted_placeholders: int = 0) -> Lexicon:
         """What `save` wrote. Older vocabulary files do not list the placeholders of entities: the caller knows them."""
         source, target = (Vocabulary.load(folder / name, unlisted_placeholders) for name in VOCABULARIES)
+        for side, vocabulary in (("source", source), ("target", target)):
+            if config.text.uses_subwords and vocabulary.merges is None:
+                raise Misuse("these merges of subwords cannot be read: the file is missing", folder / f"{side}.merges")
         path = folder / DICTIONARY
         return cls(config, source, target, Dictionary.load(path) if path.exists() else None)

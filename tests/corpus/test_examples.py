@@ -26,7 +26,7 @@ def write(path, sources, targets, group=3):
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
         for start in range(0, len(rows), group):
             writer.write_batch(pa.RecordBatch.from_pylist(rows[start : start + group], SCHEMA))
-    return Split(path)
+    return Split.open(path)
 
 
 @pytest.fixture
@@ -149,4 +149,4 @@ def test_translations_between_vocabularies():
 def test_what_is_not_a_corpus_is_refused(tmp_path, content):
     (tmp_path / "x.arrow").write_bytes(content)
     with pytest.raises(Misuse, match="not a prepared corpus"):
-        Split(tmp_path / "x.arrow")
+        Split.open(tmp_path / "x.arrow")

@@ -21,7 +21,7 @@ def choices(policy, source, target, ids, senses=None, entity=None):
     senses = {word: np.array(some, np.int32) for word, some in (senses or {}).items()}
     found = None if entity is None else np.array(entity, np.int32)
     made = choose(policy, side(source), side(target), np.array(ids, np.int32), V, senses, found)
-    return made.lexicon.target.tolist()
+    return made.target.tolist()
 
 
 # Words are numbers: 1 the, 2 zorblatt, 3 chat, 4 cat, 5 le, 6 quux. The shortlist has 1 → 10 and 5 → 50.
@@ -100,4 +100,4 @@ def test_arrays_equal_a_naive_loop(source, data, senses):
                     place = sense
                 expected.append(known if place is None else V + place)
         made = choose(policy, side(*source), side(*target), ids, V, as_arrays)
-        assert made.lexicon.target.tolist() == expected
+        assert made.target.tolist() == expected

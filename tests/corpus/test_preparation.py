@@ -134,8 +134,9 @@ def test_entities_that_keep_their_words(tmp_path):
     corpus = prepared(tmp_path, settings, pointers={"policy": "entities", "anonymize": False})
     V, (first, last) = len(corpus.lexicon.target), (corpus.split("train")[row] for row in (0, 3))
     assert len(corpus.lexicon.target.words) == V - 2  # no placeholders
-    assert first["target"][:4] == [corpus.lexicon.target[word] for word in ("le", "chat", "voit")] + [
-        V + 3
+    assert first["target"][:4] == [
+        *(corpus.lexicon.target[word] for word in ("le", "chat", "voit")),
+        V + 3,
     ]  # known or not
     assert first["target_words"][3] == corpus.lexicon.target["zorblatt"]
     assert last["target"][:3] == [V, corpus.lexicon.target["voit"], V]
@@ -333,7 +334,7 @@ def test_settings_that_a_worker_cannot_use_are_one_line(tmp_path):
 
 def test_a_word_that_begins_with_a_byte_order_mark_is_a_word(tmp_path):
     corpus = prepared(tmp_path, files(tmp_path, ["x \ufefffoo"] * 4, ["\ufefffoo"] * 4))
-    assert "\ufefffoo" in Corpus(corpus.folder).target.words
+    assert "\ufefffoo" in Corpus(corpus.folder).lexicon.target.words
 
 
 def test_ctrl_c_stops_in_one_line_and_leaves_nothing(tmp_path):

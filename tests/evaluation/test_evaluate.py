@@ -161,7 +161,7 @@ def test_runs_of_different_text_settings_are_refused(folder, tmp_path):
 def test_entities_that_keep_their_words_need_no_tags_to_generate(folder):
     run = load_run(folder / "run")
     pointers = run.config.pointers.model_copy(update={"policy": "entities", "anonymize": False})
-    run = run._replace(config=run.config.model_copy(update={"pointers": pointers}))
+    run = tiny.with_settings(run, pointers=pointers)
     report = evaluate([System("x", run, GREEDY)], ["a name1"], [["A name1"]], **FEW)
     assert "copies right" in names(report)
     assert "switch accuracy" not in names(report)  # what should have been chosen, only tags can say
@@ -175,7 +175,7 @@ def test_entities_that_keep_their_words_need_no_tags_to_generate(folder):
 def test_entities_need_their_tags(folder):
     run = load_run(folder / "run")
     pointers = run.config.pointers.model_copy(update={"policy": "entities"})
-    run = run._replace(config=run.config.model_copy(update={"pointers": pointers}))
+    run = tiny.with_settings(run, pointers=pointers)
     with pytest.raises(Misuse, match="the source needs tags too"):
         evaluate([System("x", run)], ["a"], [["A"]])
     for name, tags, steps in (("t", "a￨O name1￨B\n", True), ("none", None, False)):

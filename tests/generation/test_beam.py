@@ -116,7 +116,7 @@ def test_stepwise_scores_are_the_teacher_forced_scores_of_the_same_choices(outpu
             log_p = model.output.log_likelihood(readout, evidence, log_l, torch.from_numpy(one.choices)[None])[0]
             np.testing.assert_allclose(one.log_p, log_p.detach())
             np.testing.assert_allclose(one.location, log_l[0].exp().detach())
-            np.testing.assert_allclose(one.switch, torch.sigmoid(model.output.switch(evidence))[0].detach())
+            np.testing.assert_allclose(one.d, torch.sigmoid(model.output.switch(evidence))[0].detach())
             assert one.score == pytest.approx(float(one.log_p.sum()) / len(one.choices))
 
 

@@ -205,7 +205,7 @@ def test_unk_replacement_takes_the_source_word_of_most_attention():
         for name in ("allow_unk", "unk_replace")
     )
     assert plain.tokenized == "<unk> <unk> <unk> <unk>"
-    assert [token.source for token in replaced.tokens] == [int(token.attention.argmax()) for token in plain.tokens]
+    assert [token.source for token in replaced.tokens] == [int(token.location.argmax()) for token in plain.tokens]
     assert {token.origin for token in replaced.tokens} == {"copied"}
     assert {token.text for token in replaced.tokens} <= {"Zoe", "saw", "Tom"}
 

@@ -97,7 +97,7 @@ def test_a_word_of_pieces_has_their_probability_the_mean_of_their_switches_and_a
     (token,) = output.tokens
     assert token.probability == pytest.approx(0.2)
     assert token.d == pytest.approx(0.15)
-    np.testing.assert_allclose(token.attention, [0.55, 0.2, 0.25], rtol=1e-6)
+    np.testing.assert_allclose(token.location, [0.55, 0.2, 0.25], rtol=1e-6)
     assert "ZorBlatt₀ sees İx" in show(output).plain
 
 

@@ -96,10 +96,10 @@ def test_a_pointer_network_does_not_point_at_padding():
 def test_what_nothing_reaches_is_where_the_model_looks():
     batch, log_l = make_batch(), predicted()[2].clone()
     log_l[0, 2] = torch.tensor([0.2, 0.7, 0.1]).log()
-    target, mask = choices(Model(), batch, log_l, to_locations=True)
+    target, mask = choices(Model(), batch, log_l, to_attention=True)
     assert target.tolist() == [[V + 0, a, V + 1, EOS, 0], [a, b, EOS, 0, 0]]
     assert torch.equal(mask, batch.mask)
-    softmax, _ = choices(Model("softmax"), batch, log_l, to_locations=True)
+    softmax, _ = choices(Model("softmax"), batch, log_l, to_attention=True)
     assert softmax[0, 2] == UNK  # a softmax cannot look
 
 

@@ -184,7 +184,7 @@ def test_a_real_disk_limit_leaves_the_old_file_and_nothing_else(tmp_path):
     write_tensors(path, {"a": torch.ones(3)}, ABOUT)
     before = path.read_bytes()
     code = (
-        "import resource, signal, sys, torch; from pathlib import Path; from pointing.model import run as checkpoint\n"
+        "import resource, signal, sys, torch; from pathlib import Path; from pointing.model.run import write_tensors\n"
         "from pointing.errors import Failure, Misuse\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"  # the write fails instead
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
@@ -209,8 +209,11 @@ def test_a_run_is_loaded_as_it_was(tmp_path, corpus, tied):
     write_tensors(tmp_path / MODEL, weights(model), ABOUT)
     run = load_run(tmp_path)
     assert run.config == config
-    assert (run.source.words, run.target.words) == (made.lexicon.source.words, made.lexicon.target.words)
-    assert (run.about, run.dictionary, run.model.training) == (ABOUT, None, False)
+    assert (run.lexicon.source.words, run.lexicon.target.words) == (
+        made.lexicon.source.words,
+        made.lexicon.target.words,
+    )
+    assert (run.about, run.lexicon.dictionary, run.model.training) == (ABOUT, None, False)
     for name, p in weights(model).items():
         assert torch.equal(weights(run.model)[name], p)
 

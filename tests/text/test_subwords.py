@@ -18,7 +18,7 @@ from pointing.corpus.preparation import prepare
 from pointing.corpus.statistics import show_example, statistics_tables
 from pointing.errors import Misuse
 from pointing.evaluation.evaluate import System, evaluate
-from pointing.generation.command import load
+from pointing.generation.command import load_generator
 from pointing.model.run import load_run
 from pointing.text.subwords import WHOLE, Merges, join_pieces, learn_merges, split_into_pieces
 from pointing.text.token_arrays import tokenize_lines
@@ -234,7 +234,7 @@ def test_a_prepared_corpus_in_pieces(tmp_path):
     assert "120 source and 130 target pieces" in table.title
     assert table.rows[0][4] == f"{counted['pieces_per_word']:.2f}"
     assert "@@ " in show_example(corpus, 0)
-    assert Corpus(tmp_path / "corpus").target.merges.pairs == corpus.lexicon.target.merges.pairs
+    assert Corpus(tmp_path / "corpus").lexicon.target.merges.pairs == corpus.lexicon.target.merges.pairs
 
 
 def test_pieces_that_nobody_knows_are_pointed_at(tmp_path):
@@ -263,10 +263,10 @@ def test_trained_on_pieces_it_writes_words_wherever_the_folder_is(tmp_path, outp
     policy = {"pointers": {"policy": "none" if output == "softmax" else "all-matches"}, "model": {"output": output}}
     tiny.train_in(tmp_path / "here", tmp_path / "here" / "run", BPE, policy, {"training": {"score": "bleu"}})
     lines = ["a b name123456 c", "", "q " * 300, "d é字 @@ <unk>"]
-    before = load(tmp_path / "here" / "run").generate(lines, Search(beam=2))
+    before = load_generator(tmp_path / "here" / "run").generate(lines, Search(beam=2))
     shutil.move(tmp_path / "here" / "run", tmp_path / "run")
     shutil.rmtree(tmp_path / "here")
-    run = load(tmp_path / "run")
+    run = load_generator(tmp_path / "run")
     after = run.generate(lines, Search(beam=2), locations=True)
     assert [one.json() for one in before] == [one.json() for one in after]
     for one in after:
@@ -274,7 +274,7 @@ def test_trained_on_pieces_it_writes_words_wherever_the_folder_is(tmp_path, outp
         assert " ".join(token.text for token in one.tokens) == one.tokenized
         for token in one.tokens:
             assert 0 < token.probability <= 1
-            assert token.attention.shape == one.source.ids.shape
+            assert token.location.shape == one.source.ids.shape
             if token.origin == "copied":
                 assert one.source.text[slice(*token.span)] == token.text
                 assert one.source.starts[token.source] <= token.span[0] < token.span[1] <= one.source.ends[token.source]
@@ -286,7 +286,7 @@ def test_trained_on_pieces_it_writes_words_wherever_the_folder_is(tmp_path, outp
 
 
 def test_a_line_of_very_many_pieces_is_cut(tmp_path):
-    read = load(tiny.untrained(tmp_path, BPE)).read
+    read = load_generator(tiny.untrained(tmp_path, BPE)).read
     (line,) = read([" ".join(f"name{10**19 + n}" for n in range(100))])
     assert len(line.ids) == len(line.pieces.forms) == 800
     assert "pieces, cut after 800" in line.warning

@@ -59,3 +59,15 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path, content, line):
     (tmp_path / "words").write_text(content)
     with pytest.raises(Misuse, match=rf"words:{line}: not a word, a tab and its count"):
         Vocabulary.load(tmp_path / "words")
+
+
+def test_a_vocabulary_file_lists_its_placeholders(tmp_path):
+    Vocabulary(["a", "b"], [3, 2], placeholders=2).save(tmp_path / "source.vocabulary")
+    assert (tmp_path / "source.vocabulary").read_text() == " 1\t0\n 2\t0\na\t3\nb\t2\n"  # ids follow the lines
+    again = Vocabulary.load(tmp_path / "source.vocabulary")
+    assert (again.placeholders, again.words, again.counts, again["a"]) == (2, ["a", "b"], [3, 2], FIRST + 2)
+
+
+def test_a_vocabulary_file_of_earlier_versions_is_told_its_placeholders(tmp_path):
+    (tmp_path / "source.vocabulary").write_text("a\t3\n")
+    assert Vocabulary.load(tmp_path / "source.vocabulary", unlisted_placeholders=4)["a"] == FIRST + 4
