@@ -108,7 +108,7 @@ def test_small_blocks_change_nothing(monkeypatch):
     reference, system, baseline = systems(lines=33, worse=0.79)  # p is nowhere near its ends
     ours, base = [bleu(system, [reference])], [bleu(baseline, [reference])]
     whole = paired_bootstrap(ours, base), paired_randomisation(ours, base, trials=200)
-    monkeypatch.setattr(significance, "CELLS", 33 * 40)
+    monkeypatch.setattr(significance, "CELLS_IN_MEMORY", 33 * 40)
     assert (paired_bootstrap(ours, base), paired_randomisation(ours, base, trials=200)) == whole
 
 
