@@ -66,8 +66,6 @@ class Interval(NamedTuple):
     low: float
     high: float
     level: float
-    resamples: int
-    seed: int
 
 
 class Comparison(NamedTuple):
@@ -78,8 +76,6 @@ class Comparison(NamedTuple):
     high: float
     better: float  # share of the resamples in which the system scores higher (Koehn 2004); a tie counts as half
     p_value: float
-    resamples: int
-    seed: int
 
 
 def bootstrap(measures: Sequence[Measure], resamples: int = RESAMPLES, seed: int = SEED) -> list[Floats]:
@@ -101,7 +97,7 @@ def intervals(
         if measure.score is None or not len(defined):
             result.append(None)
         else:
-            result.append(Interval(*_central(defined, level), level, resamples, seed))
+            result.append(Interval(*_central(defined, level), level))
     return result
 
 
@@ -130,7 +126,7 @@ def paired_bootstrap(
         observed, sizes = ours.score - theirs.score, np.abs(differences)
         better = float(np.mean((differences > 0) + (differences == 0) / 2))
         p_value = _p_value(sizes - sizes.mean(), abs(observed))
-        result.append(Comparison(observed, *_central(differences, 0.95), better, p_value, resamples, seed))
+        result.append(Comparison(observed, *_central(differences, 0.95), better, p_value))
     return result
 
 

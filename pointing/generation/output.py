@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float32]
 WordOrigin = Literal["shortlist", "copied", "translated"]
+JSON_KEYS = ("text", "origin", "source", "span", "probability", "shortlist")  # of a token; "shortlist" is d_t
 UNKNOWN = "<unk>"  # how UNK is written, where it is asked for
 
 
@@ -32,7 +33,7 @@ class Token:
 
     text: str
     origin: WordOrigin
-    source: int | None  # which token of the source, counted from 0
+    source: int | None  # the position of the source token, counted from 0
     span: tuple[int, int] | None  # its characters in the raw line
     probability: float  # under f_t; of a word of several pieces, the product over its pieces
     d: float  # d_t, the switch's probability of the shortlist; of a word of several pieces, the mean

@@ -169,7 +169,6 @@ def test_intervals_hold_their_scores():
     measures = all_measures(system, reference)
     for measure, interval in zip(measures, intervals(measures), strict=True):
         assert interval.low <= measure.score <= interval.high
-        assert (interval.resamples, interval.seed) == (1000, 12345)
 
 
 @settings(max_examples=50, deadline=None)
