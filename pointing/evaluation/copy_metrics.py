@@ -212,13 +212,17 @@ class SwitchScores:
 
 
 def switch_scores(
-    p: npt.ArrayLike, z: npt.ArrayLike, example: npt.ArrayLike | None = None, bins: int = RELIABILITY_BINS
+    p: npt.ArrayLike,
+    z: npt.ArrayLike,
+    example: npt.ArrayLike | None = None,
+    examples: int | None = None,
+    bins: int = RELIABILITY_BINS,
 ) -> SwitchScores:
     """Scores of p (steps,) = d_t, the probability of the shortlist, given z (steps,): True if the shortlist is right.
 
     `example` (steps,) is the number of the example, from 0, that each step belongs to: an example is resampled as a
-    whole. By default each step is an example of its own. An interval of the calibration error is too high, because a
-    resample is calibrated worse than the whole.
+    whole. By default each step is an example of its own. `examples` is the number of examples, if the last ones may
+    have no steps. An interval of the calibration error is too high: a resample is calibrated worse than the whole.
     """
     d, shortlist = np.asarray(p, np.float64), np.asarray(z, np.bool_)
     of = np.arange(len(d)) if example is None else np.asarray(example, np.int64)
@@ -230,7 +234,7 @@ def switch_scores(
         raise Misuse("a switch has probabilities between 0 and 1, at least one bin, and examples that count from 0")
     points, every = d < 0.5, np.ones(len(d))
     bin_of = np.minimum((d * bins).astype(np.int64), bins - 1)  # 1 belongs to the last bin
-    examples = int(of.max(initial=-1)) + 1
+    examples = int(of.max(initial=-1)) + 1 if examples is None else examples
 
     def add(value: npt.NDArray[Any]) -> Floats:
         """Sums over the steps of each example: (steps,) → (examples,)"""

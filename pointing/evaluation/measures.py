@@ -36,8 +36,7 @@ from pointing.text import entities
 from pointing.text.entities import Tagged, read_tags
 from pointing.text.tokenizer import Tokenizer
 
-Lines = str | Path | Sequence[str]  # a file, or its lines
-
+FileOrLines = str | Path | Sequence[str]
 LINES_PER_BLOCK = 10_000  # lines of training text whose words are counted at a time
 PAIRS_PER_BATCH = 64  # test pairs that are teacher-forced together
 
@@ -56,8 +55,8 @@ class EvaluationSet:
     @classmethod
     def read(
         cls,
-        source: Lines | None,
-        references: Sequence[Lines],
+        source: FileOrLines | None,
+        references: Sequence[FileOrLines],
         source_tags: Path | None = None,
         reference_tags: Path | None = None,
     ) -> EvaluationSet:
@@ -76,7 +75,7 @@ class EvaluationSet:
         return [line if isinstance(line, str) else line.decode("utf-8", "replace") for line in lines]
 
 
-def read_texts(lines: Lines) -> list[str]:
+def read_texts(lines: FileOrLines) -> list[str]:
     return [text for _, text in read_text(lines)] if isinstance(lines, str | Path) else list(lines)
 
 
@@ -226,12 +225,12 @@ def switch_measures(run: Run, test: EvaluationSet) -> SwitchResult | None:
     if not steps:
         return None
     d, z, example, pointing, right = (np.concatenate(part) for part in zip(*steps, strict=True))
-    scores = switch_scores(d, z, example)
+    scores = switch_scores(d, z, example, examples)
     pointers = np.stack([np.bincount(example, which, examples) for which in (right, pointing)], 1).astype(np.float64)
     signature = f"pointer-accuracy|at:argmax-l|version:{__version__}"
     measures = [*scores.measures(), Measure("pointer accuracy", signature, pointers, ratio)]
     several = "" if len(test.references) == 1 else f"|of-refs:{len(test.references)}"
-    forced = [_with_signature(_padded(measure, examples), f"|forced:references{several}") for measure in measures]
+    forced = [_with_signature(measure, f"|forced:references{several}") for measure in measures]
     return SwitchResult(forced, scores.bins, pairs)
 
 
@@ -257,11 +256,6 @@ def _encoded(
     pairs, _ = tokenize_pairs(run.lexicon.tokenization, source, target, tags, first_line=1)
     examples, _ = encode_pairs(run.lexicon, pairs, np.array(pairs.rows, np.int32) + 1)
     return Split([examples])
-
-
-def _padded(measure: Measure, examples: int) -> Measure:
-    """With rows of zeros for the last examples if they have no steps, so that all measures have the same examples."""
-    return replace(measure, numbers=np.pad(measure.numbers, ((0, examples - len(measure.numbers)), (0, 0))))
 
 
 def _tokens_signature(tokenizer: Tokenizer, tags: Sequence[Tagged] | None) -> str:

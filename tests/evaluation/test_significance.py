@@ -202,7 +202,7 @@ def test_what_cannot_be_resampled_is_misuse():
     with pytest.raises(Misuse, match="level"):
         intervals([mean([0, 1])], level=95)
     for test in (paired_bootstrap, paired_randomisation):
-        with pytest.raises(Misuse, match="the system has 2 examples, the baseline 3"):
+        with pytest.raises(Misuse, match="a score of 2 examples, mean of 3"):
             test([mean([0, 1])], [mean([0, 1, 1])])
         with pytest.raises(Misuse, match="the system has 1, the baseline 2"):
             test([mean([0, 1])], [mean([0, 1])] * 2)
