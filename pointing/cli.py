@@ -186,6 +186,7 @@ def evaluate(
     """
     from pointing.config import Search, checked, pairs
     from pointing.evaluation import evaluate as evaluation
+    from pointing.evaluation.measures import EvaluationSet
     from pointing.text.vocabulary import Vocabulary
 
     if out is not None and out.exists() and not out.is_dir():
@@ -193,16 +194,10 @@ def evaluate(
     search = checked(Search, {"beam": beam, **pairs(changes or ())})
     report = evaluation.evaluate(
         evaluation.open_systems(systems, search),
-        source,
-        references,
-        raw=raw,
-        lowercase=lowercase,
-        tokenized=tokenized,
+        EvaluationSet.read(source, references, source_tags, reference_tags),
+        form=evaluation.TextForm(raw, lowercase, tokenized, unk),
         vocabulary=None if vocabulary is None else Vocabulary.load(vocabulary),
         training=training,
-        source_tags=source_tags,
-        reference_tags=reference_tags,
-        unk=unk,
     )
     written = [] if out is None else report.write(out)
     if json_output:

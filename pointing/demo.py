@@ -7,6 +7,7 @@ from pathlib import Path
 from pointing.config import Config, checked
 from pointing.data import names
 from pointing.evaluation.evaluate import System, evaluate
+from pointing.evaluation.measures import EvaluationSet
 from pointing.generation.command import load_generator
 from pointing.generation.output import Output
 from pointing.model.run import load_run
@@ -61,7 +62,7 @@ def run(out: Path, updates: int = 800) -> tuple[Table, list[Output]]:
         say(f"\n{output}, into {folder}")
         train(settings(data, output, updates), corpus, folder, resume=(folder / "config.yaml").exists())
         systems.append(System(output, load_run(folder)))
-    report = evaluate(systems, data / "test.en", [data / "test.fr"])
+    report = evaluate(systems, EvaluationSet.read(data / "test.en", [data / "test.fr"]))
     whole = report.table()
     rows = [row for row in whole.rows if row[0] in SHOWN]
     table = Table("1,000 test sentences; none of their names was seen in training", whole.header, rows)

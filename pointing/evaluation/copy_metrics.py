@@ -1,8 +1,8 @@
-"""What BLEU and ROUGE do not show: do the words outside the shortlist arrive, are copies right, is the switch?
+"""What BLEU and ROUGE do not show: whether words outside the shortlist arrive, copies are right, the switch is right.
 
-Words are matched as bags, clipped as in BLEU: a word twice in the output and once in the reference is right once. All,
-of source, reference and output, are in the form that the model sees (lower-cased, digits folded, as the settings say),
-or else a copied name would not be found again.
+Words are matched without regard to their order, and clipped as in BLEU: a word that the output has twice and the
+reference once is right once. The words of source, reference and output must have the form that the model reads
+(lower-cased, digits folded, as its settings say); otherwise a copied name would not match the reference.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,20 +19,20 @@ import numpy.typing as npt
 from pointing import __version__
 from pointing.errors import Misuse
 from pointing.evaluation.significance import Floats, Measure, ratio
+from pointing.generation.output import WordOrigin
 
-Origin = Literal["shortlist", "copied", "translated"]
-BANDS = (0, 1, 10, 100, 1000)  # where bands of training frequency begin; the last has no end
-BINS = 10  # of the reliability plot
+BAND_STARTS = (0, 1, 10, 100, 1000)  # the lowest training frequency of each band; the last band has no upper end
+RELIABILITY_BINS = 10
 
 
 @dataclass(frozen=True)
 class Example:
-    """One output beside its source and its reference; the origin of every word if a model of ours wrote it."""
+    """The words of a source, its reference and an output; with the origin of each output word if our model wrote it."""
 
     source: Sequence[str]
     reference: Sequence[str]
     output: Sequence[str]
-    origins: Sequence[Origin] | None = None
+    origins: Sequence[WordOrigin] | None = None
 
     def __post_init__(self) -> None:
         if self.origins is not None and len(self.origins) != len(self.output):
@@ -41,31 +41,31 @@ class Example:
 
 @dataclass(frozen=True)
 class CopyScores:
-    """In percent, but for the two that count words. None where it takes origins and not every example has them."""
+    """In percent, except `invented` and `unknown`. None: the measure needs origins, which some example lacks."""
 
-    recall: Measure  # of the reference's words outside the shortlist, those in the output
-    precision: Measure  # of the output's words outside the shortlist, those in the reference
-    right: Measure | None  # of the copied words, translated ones among them, those in the reference
-    per_100: Measure | None  # copied words in 100 outputs
-    share: Measure | None  # copied words among the output's words
-    invented: Measure  # how many words are in neither the shortlist, the source nor its words' translations
-    unknown: Measure  # how many markers of an unknown word the output still has
+    recall: Measure  # share of the reference's words outside the shortlist that the output has
+    precision: Measure  # share of the output's words outside the shortlist that the reference has
+    right: Measure | None  # share of the copied words, translated ones included, that the reference has
+    per_100: Measure | None  # number of copied words in 100 outputs
+    share: Measure | None  # share of the output's words that are copied
+    invented: Measure  # number of words that are neither in the shortlist, nor in the source, nor a translation of it
+    unknown: Measure  # number of markers of an unknown word in the outputs
     bands: tuple[Band, ...]
 
     def measures(self) -> list[Measure]:
-        """All that there are."""
-        copies = [measure for measure in (self.right, self.per_100, self.share) if measure is not None]
-        plain = [self.recall, self.precision, *copies, self.invented, self.unknown]
-        return [*plain, *(band.recall for band in self.bands)]
+        """All measures that are not None."""
+        of_copies = [measure for measure in (self.right, self.per_100, self.share) if measure is not None]
+        bands = [band.recall for band in self.bands]
+        return [self.recall, self.precision, *of_copies, self.invented, self.unknown, *bands]
 
 
 class Band(NamedTuple):
-    """The reference's words that were seen from `low` to `high` times in training."""
+    """The reference's words that the training text has from `low` to `high` times."""
 
     low: int
-    high: int | None  # None: or more often
-    words: int  # in the references, repeated ones too
-    recall: Measure  # of those words, the ones in the output
+    high: int | None  # None: no upper end
+    words: int  # number of such words in all references, repetitions included
+    recall: Measure  # share of these words that the output has
 
 
 def copy_scores(
@@ -75,90 +75,106 @@ def copy_scores(
     frequency: Mapping[str, int] | None = None,
     translations: Callable[[str], Iterable[str]] | None = None,
     unk: str = "<unk>",
-    bands: Sequence[int] = BANDS,
+    bands: Sequence[int] = BAND_STARTS,
 ) -> CopyScores:
-    """Scores of out-of-shortlist words and copies.
+    """Scores of out-of-shortlist words and of copies.
 
-    `shortlist` is the target vocabulary. `frequency` counts the target's words in training, of all and not just of the
-    shortlist's; a word that it lacks was never seen, and without it there are no bands. `translations` is
-    `Dictionary.translations`. `unk` in an output stands for an unknown word: it is never right, and on no side
-    a word to be found.
+    `shortlist` is the target vocabulary. `frequency` is the number of times that each word, in the shortlist or not,
+    occurs in the target side of the training text; other words were never seen. Without it there are no bands.
+    `translations` gives the target words of a source word (`Dictionary.translations`). `unk` marks an unknown word:
+    in an output it is never right, and in a reference it is no word to be found.
     """
     if list(bands) != sorted(set(bands)) or not bands or bands[0] != 0:
         raise Misuse(f"bands of frequency begin at 0 and go up, unlike {list(bands)}")
-    counts = _Counts(shortlist, frequency or {}, translations, unk, bands)
     examples = list(examples)
     if not examples:
         raise Misuse("there is nothing to score: no example")
-    rows = np.array([counts.of(example) for example in examples], np.float64)
-    kept = all(example.origins is not None for example in examples)
-
+    counter = _Counter(shortlist, frequency or {}, translations, unk, bands)
+    counts = [counter.counts(example) for example in examples]
+    columns = {name: np.array([row[name] for row in counts], np.float64) for name in counts[0]}
+    by_band = np.array([counter.band_counts(example) for example in examples], np.float64)  # (examples, bands, 2)
+    have_origins = all(example.origins is not None for example in examples)
     size = f"|shortlist:{len(shortlist) if isinstance(shortlist, Sized) else 'given'}"
 
-    def measure(name: str, *columns: int, of_sums: Callable[[Floats], Floats] = ratio, beside: str = "") -> Measure:
-        signature = f"{name.replace(' ', '-')}|nrefs:1|match:clipped|unk:{unk}{beside}|version:{__version__}"
-        return Measure(name, signature, rows[:, columns], of_sums)
+    def measure(name: str, numbers: Floats, of_sums: Callable[[Floats], Floats] = ratio, more: str = "") -> Measure:
+        signature = f"{name.replace(' ', '-')}|nrefs:1|match:clipped|unk:{unk}{more}|version:{__version__}"
+        return Measure(name, signature, numbers, of_sums)
 
-    found: list[Band] = []
-    for number, low in enumerate(bands if frequency is not None else ()):
-        high = bands[number + 1] - 1 if number + 1 < len(bands) else None
+    def share(name: str, part: str, whole: str, more: str = "") -> Measure:
+        return measure(name, np.stack([columns[part], columns[whole]], 1), more=more)
+
+    def total(name: str, column: str, more: str = "") -> Measure:
+        return measure(name, columns[column][:, None], _total, more)
+
+    def band(number: int) -> Band:
+        low, high = bands[number], bands[number + 1] - 1 if number + 1 < len(bands) else None
         seen = f"{low}" if high == low else f"{low}–{high}" if high is not None else f"≥{low}"
-        column = FIXED + 2 * number
-        recall = measure(f"recall of words seen {seen} times", column, column + 1)
-        found.append(Band(low, high, int(rows[:, column + 1].sum()), recall))
+        numbers = by_band[:, number]
+        return Band(low, high, int(numbers[:, 1].sum()), measure(f"recall of words seen {seen} times", numbers))
+
     return CopyScores(
-        measure("out-of-shortlist recall", MATCHED, WANTED, beside=size),
-        measure("out-of-shortlist precision", MATCHED, WRITTEN, beside=size),
-        measure("copies right", RIGHT, COPIED) if kept else None,
-        measure("copied words per 100 outputs", COPIED, ONE) if kept else None,
-        measure("copied share of words", COPIED, WORDS) if kept else None,
-        measure("words invented", INVENTED, of_sums=_total, beside=size),
-        measure("UNKs left", UNKNOWN, of_sums=_total),
-        tuple(found),
+        recall=share("out-of-shortlist recall", "both_outside", "reference_outside", size),
+        precision=share("out-of-shortlist precision", "both_outside", "output_outside", size),
+        right=share("copies right", "right_copies", "copies") if have_origins else None,
+        per_100=share("copied words per 100 outputs", "copies", "outputs") if have_origins else None,
+        share=share("copied share of words", "copies", "words") if have_origins else None,
+        invented=total("words invented", "invented", size),
+        unknown=total("UNKs left", "unknown"),
+        bands=tuple(map(band, range(len(bands)))) if frequency is not None else (),
     )
 
 
-# What an example adds: words outside the shortlist in both, in the reference, in the output; copies that are right, all
-# copies; words of the output; words invented; UNKs; itself. Then for each band: words in both, words in the reference.
-MATCHED, WANTED, WRITTEN, RIGHT, COPIED, WORDS, INVENTED, UNKNOWN, ONE = range(9)
-FIXED = 9
-
-
-class _Counts(NamedTuple):
+class _Counter(NamedTuple):
     shortlist: Container[str]
     frequency: Mapping[str, int]
     translations: Callable[[str], Iterable[str]] | None
     unk: str
     bands: Sequence[int]
 
-    def of(self, example: Example) -> list[int]:
-        reference, output = Counter(example.reference), Counter(example.output)
-        unknown = output.pop(self.unk, 0)
-        reference.pop(self.unk, None)
-        both = reference & output
-        copied: Counter[str] = Counter()
-        if example.origins is not None:
-            origins = zip(example.output, example.origins, strict=True)
-            copied.update(word for word, origin in origins if origin != "shortlist")
-        outside = [self._outside(words) for words in (both, reference, output)]
-        copies = [(copied & reference).total(), copied.total()]
-        bands = [0] * (2 * len(self.bands))
+    def counts(self, example: Example) -> dict[str, int]:
+        """What an example adds to the scores; `outside` counts words outside the shortlist."""
+        reference, output, both = self._bags(example)
+        origins = zip(example.output, example.origins or (), strict=False)
+        copies = Counter(word for word, origin in origins if origin != "shortlist")
+        return {
+            "both_outside": self._outside(both),
+            "reference_outside": self._outside(reference),
+            "output_outside": self._outside(output),
+            "right_copies": (copies & reference).total(),
+            "copies": copies.total(),
+            "words": len(example.output),
+            "invented": self._invented(output, example.source),
+            "unknown": len(example.output) - output.total(),
+            "outputs": 1,
+        }
+
+    def band_counts(self, example: Example) -> list[list[int]]:
+        """For each band the number of words that both output and reference have, and that the reference has."""
+        reference, _, both = self._bags(example)
+        counts = [[0, 0] for _ in self.bands]
         for word, count in reference.items():
             band = bisect_right(self.bands, self.frequency.get(word, 0)) - 1
-            bands[2 * band] += both[word]
-            bands[2 * band + 1] += count
-        return [*outside, *copies, len(example.output), self._invented(output, example.source), unknown, 1, *bands]
+            counts[band][0] += both[word]
+            counts[band][1] += count
+        return counts
+
+    def _bags(self, example: Example) -> tuple[Counter[str], Counter[str], Counter[str]]:
+        """The words of the reference, of the output, and in both, without the marker of unknown words."""
+        reference, output = (
+            Counter(w for w in words if w != self.unk) for words in (example.reference, example.output)
+        )
+        return reference, output, reference & output
 
     def _outside(self, words: Counter[str]) -> int:
         return sum(count for word, count in words.items() if word not in self.shortlist)
 
     def _invented(self, output: Counter[str], source: Sequence[str]) -> int:
-        """How many of the output's words outside the shortlist nothing in the source accounts for."""
-        left = {word for word in output if word not in self.shortlist}.difference(source)
-        if left and self.translations is not None:
+        """Number of the output's words that neither the shortlist nor the source, translated or not, can explain."""
+        invented = {word for word in output if word not in self.shortlist}.difference(source)
+        if invented and self.translations is not None:
             for word in source:
-                left.difference_update(self.translations(word))
-        return sum(output[word] for word in left)
+                invented.difference_update(self.translations(word))
+        return sum(output[word] for word in invented)
 
 
 def _total(sums: Floats) -> Floats:
@@ -166,29 +182,29 @@ def _total(sums: Floats) -> Floats:
 
 
 def closest(output: Sequence[str], references: Sequence[Sequence[str]]) -> Sequence[str]:
-    """Of several references the one with which the output shares the most of its words (F1); of equals the first."""
+    """The reference whose words match the output's best (highest F1); of equally good ones the first."""
     bag = Counter(output)
     return max(references, key=lambda words: 2 * (bag & Counter(words)).total() / max(1, len(output) + len(words)))
 
 
 class Bin(NamedTuple):
-    """One point of the reliability plot: how often the shortlist was right where the switch said about `mean`."""
+    """A point of the reliability plot: the steps whose d_t lies between `low` and `high`."""
 
     low: float
     high: float
     steps: int
-    mean: float | None  # of d_t; None without a step
-    observed: float | None  # share of those steps whose choice was the shortlist
+    mean: float | None  # mean of d_t over these steps; None if there are none
+    observed: float | None  # share of these steps whose word was chosen from the shortlist
 
 
 @dataclass(frozen=True)
 class SwitchScores:
-    """In percent. The switch points where d_t < 1/2."""
+    """In percent. The switch points at a step if d_t < 1/2; z_t says what was right."""
 
-    accuracy: Measure
-    precision: Measure  # of the steps that it points at, those where the observed choice was a pointer
-    recall: Measure  # of the steps where the observed choice was a pointer, those that it points at
-    calibration: Measure  # expected calibration error: |mean of d_t - share of shortlist|, averaged over steps
+    accuracy: Measure  # share of the steps at which the switch agrees with z_t
+    precision: Measure  # share of the steps at which the switch points where z_t is a pointer
+    recall: Measure  # share of the steps at which z_t is a pointer where the switch points
+    calibration: Measure  # expected calibration error: |mean of d_t - share of shortlist| of a bin, averaged over steps
     bins: tuple[Bin, ...]
 
     def measures(self) -> list[Measure]:
@@ -196,12 +212,17 @@ class SwitchScores:
 
 
 def switch_scores(
-    p: npt.ArrayLike, z: npt.ArrayLike, example: npt.ArrayLike | None = None, bins: int = BINS
+    p: npt.ArrayLike,
+    z: npt.ArrayLike,
+    example: npt.ArrayLike | None = None,
+    examples: int | None = None,
+    bins: int = RELIABILITY_BINS,
 ) -> SwitchScores:
-    """Scores of p (steps,) = d_t, the probability of the shortlist, where z (steps,) is True if it was the choice.
+    """Scores of p (steps,) = d_t, the probability of the shortlist, given z (steps,): True if the shortlist is right.
 
-    `example` (steps,) numbers the example of each step, from 0: what is resampled as one; by default each step is one.
-    An interval of the calibration error is too high: a resample is calibrated worse than the whole.
+    `example` (steps,) is the number of the example, from 0, that each step belongs to: an example is resampled as a
+    whole. By default each step is an example of its own. `examples` is the number of examples, if the last ones may
+    have no steps. An interval of the calibration error is too high: a resample is calibrated worse than the whole.
     """
     d, shortlist = np.asarray(p, np.float64), np.asarray(z, np.bool_)
     of = np.arange(len(d)) if example is None else np.asarray(example, np.int64)
@@ -211,40 +232,41 @@ def switch_scores(
         )
     if not ((d >= 0) & (d <= 1)).all() or bins < 1 or (of < 0).any():
         raise Misuse("a switch has probabilities between 0 and 1, at least one bin, and examples that count from 0")
-    points = d < 0.5
-    number = np.minimum((d * bins).astype(np.int64), bins - 1)  # the last bin has 1 in it
-    examples = int(of.max(initial=-1)) + 1
+    points, every = d < 0.5, np.ones(len(d))
+    bin_of = np.minimum((d * bins).astype(np.int64), bins - 1)  # 1 belongs to the last bin
+    examples = int(of.max(initial=-1)) + 1 if examples is None else examples
 
     def add(value: npt.NDArray[Any]) -> Floats:
-        """(examples,)"""
+        """Sums over the steps of each example: (steps,) → (examples,)"""
         return np.bincount(of, value, examples).astype(np.float64)
 
     def add_by_bin(value: npt.NDArray[Any]) -> Floats:
-        """(examples, bins)"""
-        return np.bincount(of * bins + number, value, examples * bins).reshape(examples, bins).astype(np.float64)
+        """Sums over the steps of each example and bin: (steps,) → (examples, bins)"""
+        return np.bincount(of * bins + bin_of, value, examples * bins).reshape(examples, bins).astype(np.float64)
 
     def measure(name: str, *columns: Floats, of_sums: Callable[[Floats], Floats] = ratio) -> Measure:
         binned = f"|bins:{bins}" if of_sums is _calibration else ""
         signature = f"{name.replace(' ', '-')}|points:d<0.5{binned}|version:{__version__}"
         return Measure(name, signature, np.column_stack(columns), of_sums)
 
-    steps, mean, observed = add_by_bin(np.ones(len(d))), add_by_bin(d), add_by_bin(shortlist)
+    by_bin = [add_by_bin(value) for value in (every, d, shortlist)]
+    sums = zip(*(value.sum(0).tolist() for value in by_bin), strict=True)  # of each bin: steps, d_t, z_t
     right = add(points & ~shortlist)
     return SwitchScores(
-        measure("switch accuracy", add(points != shortlist), add(np.ones(len(d)))),
+        measure("switch accuracy", add(points != shortlist), add(every)),
         measure("pointing precision", right, add(points)),
         measure("pointing recall", right, add(~shortlist)),
-        measure("calibration error", steps, mean, observed, of_sums=_calibration),
+        measure("calibration error", *by_bin, of_sums=_calibration),
         tuple(
-            Bin(k / bins, (k + 1) / bins, int(n), m / n if n else None, o / n if n else None)
-            for k, (n, m, o) in enumerate(
-                zip(*(value.sum(0).tolist() for value in (steps, mean, observed)), strict=True)
+            Bin(
+                k / bins, (k + 1) / bins, int(steps), d_sum / steps if steps else None, z_sum / steps if steps else None
             )
+            for k, (steps, d_sum, z_sum) in enumerate(sums)
         ),
     )
 
 
 def _calibration(sums: Floats) -> Floats:
-    """Σ over bins of |Σ d_t - Σ z_t|, in percent of the steps: (…, 3 bins) → (…)."""
-    steps, mean, observed = np.split(sums, 3, axis=-1)
-    return ratio(np.stack([np.abs(mean - observed).sum(-1), steps.sum(-1)], -1))
+    """Sum over bins of |Σ d_t - Σ z_t|, as a percentage of the steps: (…, 3 bins) → (…)."""
+    steps, d_sums, z_sums = np.split(sums, 3, axis=-1)
+    return ratio(np.stack([np.abs(d_sums - z_sums).sum(-1), steps.sum(-1)], -1))

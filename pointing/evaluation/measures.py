@@ -1,15 +1,15 @@
-"""Outputs beside references, in one form: every measure of one system.
+"""All measures of one system: its outputs and the references, compared in the same form.
 
-A model that reads lower-cased text writes lower-cased words and copies others as they stand in the source, so output
-and reference are compared in the form that the model reads: what `Tokenizer.normalise` makes of them. Signatures
-say so (`form:nfc,lower`).
+A model that reads lower-cased text writes lower-cased words, but copies words as they are written in the source. So
+outputs and references are compared in the form that the model reads, which `Tokenizer.normalise` makes. Signatures
+name it: `form:nfc,lower`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from pointing import __version__
 from pointing.corpus.batches import plan
 from pointing.corpus.encoding import encode_pairs, tokenize_pairs
 from pointing.corpus.examples import Batch, Split
+from pointing.errors import Misuse
 from pointing.evaluation.copy_metrics import Bin, Example, closest, copy_scores, switch_scores
 from pointing.evaluation.metrics import DUC_BYTES, bleu, chrf, exact_match, rouge, tokenised_bleu
 from pointing.evaluation.significance import Measure, ratio
@@ -29,166 +30,222 @@ from pointing.generation.output import Output
 from pointing.model.loss import observed
 from pointing.model.run import Run
 from pointing.pointer_softmax import Switch
-from pointing.system.files import count_lines, read_blocks
+from pointing.system.files import count_lines, read_blocks, read_lines, read_text
 from pointing.system.progress import progress
 from pointing.text import entities
 from pointing.text.entities import Tagged, read_tags
 from pointing.text.tokenizer import Tokenizer
 
-BLOCK = 10_000  # lines of training text that are counted at a time
-BATCH = 64  # pairs that are teacher-forced together
+FileOrLines = str | Path | Sequence[str]
+LINES_PER_BLOCK = 10_000  # lines of training text whose words are counted at a time
+PAIRS_PER_BATCH = 64  # test pairs that are teacher-forced together
 
 
-def form(tokenizer: Tokenizer) -> str:
-    """What is done to words before they are compared, as signatures have it."""
+@dataclass(frozen=True)
+class EvaluationSet:
+    """What systems are tested on: line n of the source, of each reference and of their tags is example n."""
+
+    source: Sequence[str | bytes] | None  # None: outputs are only compared with references
+    references: Sequence[Sequence[str]]
+    source_tags: Sequence[Tagged] | None
+    reference_tags: Sequence[Tagged] | None  # of the only reference, or of all
+    source_name: str | None  # the file; None: lines were given
+    reference_names: Sequence[str | None]
+
+    @classmethod
+    def read(
+        cls,
+        source: FileOrLines | None,
+        references: Sequence[FileOrLines],
+        source_tags: Path | None = None,
+        reference_tags: Path | None = None,
+    ) -> EvaluationSet:
+        """Texts are read from files or given as lines; tags are read from files."""
+        if not references:
+            raise Misuse("there is nothing to score against: give at least one reference")
+        lines = list(read_lines(source)) if isinstance(source, str | Path) else source
+        texts = [read_texts(reference) for reference in references]
+        tags, target_tags = (_read_tags(path, len(texts[0])) for path in (source_tags, reference_tags))
+        source_name, *names = (str(text) if isinstance(text, str | Path) else None for text in (source, *references))
+        return cls(lines, texts, tags, target_tags, source_name, names)
+
+    @property
+    def source_texts(self) -> list[str]:
+        lines = self.source or ()
+        return [line if isinstance(line, str) else line.decode("utf-8", "replace") for line in lines]
+
+
+def read_texts(lines: FileOrLines) -> list[str]:
+    return [text for _, text in read_text(lines)] if isinstance(lines, str | Path) else list(lines)
+
+
+def _read_tags(path: Path | None, lines: int) -> list[Tagged] | None:
+    tags = None if path is None else list(read_tags(path))
+    if tags is not None and len(tags) != lines:
+        raise Misuse(f"tags of {len(tags):,} lines, but there are {lines:,} examples", path)
+    return tags
+
+
+def form_name(tokenizer: Tokenizer) -> str:
+    """What the tokenizer does to words before they are compared, as in signatures: `nfc,lower,digits`."""
     steps = {"lower": tokenizer.lowercase, "digits": tokenizer.digits == "fold"}
     unicode = [] if tokenizer.unicode == "keep" else [tokenizer.unicode]
     return ",".join([*unicode, *(name for name, done in steps.items() if done)])
 
 
-def words(output: Output | str, tokenizer: Tokenizer) -> list[str]:
-    """An output's words: those that the model wrote, or what the tokenizer makes of a line."""
+def words_in_form(output: Output | str, tokenizer: Tokenizer) -> list[str]:
+    """The normalised words of an output, as the model wrote them, or of a line, as the tokenizer finds them."""
     if isinstance(output, str):
         return tokenizer.words(output)
     return [tokenizer.normalise(token.text) for token in output.tokens]
 
 
-def line(output: Output | str, tokenizer: Tokenizer) -> str:
-    """The detokenised line in the tokenizer's form."""
+def line_in_form(output: Output | str, tokenizer: Tokenizer) -> str:
+    """The detokenised line, normalised by the tokenizer."""
     text = output if isinstance(output, str) else output.text
     return " ".join(map(tokenizer.normalise, text.split()))
 
 
-def cut(texts: Iterable[str], tokenizer: Tokenizer, tags: Iterable[Tagged] | None = None) -> Iterator[list[str]]:
-    """The words of lines: as their tags cut them, which is what models with entities learn to write; else our own."""
-    for text, tagged in zip(texts, chain(tags or (), repeat(None)), strict=False):  # as many tags as there are
+def words_of_lines(
+    texts: Iterable[str], tokenizer: Tokenizer, tags: Iterable[Tagged] | None = None
+) -> Iterator[list[str]]:
+    """The normalised words of each line.
+
+    A line that has tags is split as its tags are, because models with entities learn to write these words. Any other
+    line is tokenised.
+    """
+    for text, tagged in zip(texts, chain(tags or (), repeat(None)), strict=False):  # there may be fewer tags than texts
         tokens = None if tagged is None else entities.tokens_as_tagged(text, tagged, tokenizer.normalise)
         yield tokenizer.words(text) if tokens is None else tokens.words
 
 
-def text_measures(
-    outputs: Sequence[Output | str],
-    references: Sequence[Sequence[str]],
-    tokenizer: Tokenizer,
-    tags: Sequence[Tagged] | None = None,
-) -> list[Measure]:
-    """BLEU, chrF, ROUGE and exact match; `tags` are the references'.
+def text_measures(outputs: Sequence[Output | str], test: EvaluationSet, tokenizer: Tokenizer) -> list[Measure]:
+    """BLEU, chrF, ROUGE and exact match.
 
-    Tokenised BLEU and exact match see tokens, so that no detokenizer is to blame; the others lines as people read them.
+    Tokenised BLEU and exact match compare tokens, so that they do not depend on a detokenizer. The others compare
+    detokenised lines.
     """
-    said = [" ".join(words(output, tokenizer)) for output in outputs]
-    meant = [[" ".join(some) for some in cut(reference, tokenizer, tags)] for reference in references]
-    lines, wanted = [line(o, tokenizer) for o in outputs], [[line(o, tokenizer) for o in one] for one in references]
-    by_tokens = [tokenised_bleu(said, meant), exact_match(said, meant)]
-    by_tokens = [_signed(measure, _tokens(tokenizer, tags)) for measure in by_tokens]
-    full = [measure for measure in rouge(lines, wanted) if not measure.name.endswith("precision")]
-    short = rouge(lines, wanted, max_bytes=DUC_BYTES)
-    found = [by_tokens[0], bleu(lines, wanted), chrf(lines, wanted), *full, *short, by_tokens[1]]
-    return [_signed(measure, _form(tokenizer)) for measure in found]
+    tokens = [" ".join(words_in_form(output, tokenizer)) for output in outputs]
+    reference_tokens = [
+        [" ".join(words) for words in words_of_lines(reference, tokenizer, test.reference_tags)]
+        for reference in test.references
+    ]
+    lines, *reference_lines = ([line_in_form(o, tokenizer) for o in texts] for texts in (outputs, *test.references))
+    tokenised, exact = (
+        _with_signature(measure(tokens, reference_tokens), _tokens_signature(tokenizer, test.reference_tags))
+        for measure in (tokenised_bleu, exact_match)
+    )
+    full_length = [m for m in rouge(lines, reference_lines) if not m.name.endswith("precision")]
+    limited = rouge(lines, reference_lines, max_bytes=DUC_BYTES)
+    detokenised = [bleu(lines, reference_lines), chrf(lines, reference_lines), *full_length, *limited]
+    return [_with_signature(m, _form_signature(tokenizer)) for m in (tokenised, *detokenised, exact)]
+
+
+class TrainingWords(NamedTuple):
+    """How often each word occurs in the target side of the training text."""
+
+    path: Path
+    counts: Mapping[str, int]
+
+
+def count_training_words(path: Path, tokenizer: Tokenizer, tags: Path | None = None) -> TrainingWords:
+    """Counts the words of all lines, also of those that `prepare` leaves out. `tags` is the file of the lines' tags."""
+    counts: Counter[str] = Counter()
+    tagged = None if tags is None else read_tags(tags)
+    with progress(f"counting words of {path.name}", count_lines(path), "lines") as bar:
+        for block in read_blocks(path, LINES_PER_BLOCK):
+            texts = [line.decode("utf-8", "replace") for line in block]
+            for words in words_of_lines(texts, tokenizer, None if tagged is None else islice(tagged, len(block))):
+                counts.update(words)
+            bar.advance(len(block))
+    return TrainingWords(path, counts)
 
 
 def copy_measures(
     outputs: Sequence[Output | str],
-    sources: Sequence[str],
-    references: Sequence[Sequence[str]],
+    test: EvaluationSet,
     tokenizers: tuple[Tokenizer, Tokenizer],
     shortlist: Container[str],
     *,
-    tags: Sequence[Tagged] | None = None,
-    frequency: Mapping[str, int] | None = None,
-    seen_in: str = "",
+    training: TrainingWords | None = None,
     translations: Callable[[str], Iterable[str]] | None = None,
     unk: str,
 ) -> list[Measure]:
-    """What copying did, and the words of each band of training frequency, counted in the file `seen_in`.
+    """The measures of `copy_scores`. `tokenizers` are those of source and target.
 
-    Of several references the one that shares the most words with the output counts. `tokenizers` are those of source
-    and target, `tags` the references'.
+    With several references, each output is compared with the one that shares the most words with it.
     """
-    reader, tokenizer = tokenizers
-    wanted = [cut(reference, tokenizer, tags) for reference in references]
+    source_tokenizer, tokenizer = tokenizers
+    references = [words_of_lines(reference, tokenizer, test.reference_tags) for reference in test.references]
     examples = []
-    for output, source, *those in zip(outputs, sources, *wanted, strict=True):
-        said = words(output, tokenizer)
+    for output, source, *candidates in zip(outputs, test.source_texts, *references, strict=True):
+        words = words_in_form(output, tokenizer)
         if isinstance(output, str):
-            examples.append(Example(reader.words(source), closest(said, those), said))
+            tokens, origins = source_tokenizer.words(source), None
         else:  # the words that the model could have copied
-            read = [reader.normalise(output.source.raw(position)) for position in range(len(output.source.ids))]
-            examples.append(Example(read, closest(said, those), said, [token.origin for token in output.tokens]))
+            tokens = [source_tokenizer.normalise(output.source.raw(j)) for j in range(len(output.source.ids))]
+            origins = [token.origin for token in output.tokens]
+        examples.append(Example(tokens, closest(words, candidates), words, origins))
+    frequency, seen_in = (None, "") if training is None else (training.counts, f"|seen-in:{training.path.name}")
     scores = copy_scores(examples, shortlist, frequency=frequency, translations=translations, unk=unk)
     several = "" if len(references) == 1 else f"|closest-of:{len(references)}"
-    beside = several + _tokens(tokenizer, tags) + _form(tokenizer)
-    bands = {id(band.recall) for band in scores.bands}
-    return [_signed(m, (f"|seen-in:{seen_in}" if id(m) in bands else "") + beside) for m in scores.measures()]
+    of_all = several + _tokens_signature(tokenizer, test.reference_tags) + _form_signature(tokenizer)
+    bands = {band.recall.name for band in scores.bands}
+    return [_with_signature(m, (seen_in if m.name in bands else "") + of_all) for m in scores.measures()]
 
 
-def frequencies(path: Path, tokenizer: Tokenizer, tags: Path | None = None) -> Counter[str]:
-    """How often each word stands in the training text, in pairs left out of training too."""
-    counts: Counter[str] = Counter()
-    tagged = None if tags is None else read_tags(tags)
-    with progress(f"counting words of {path.name}", count_lines(path), "lines") as bar:
-        for block in read_blocks(path, BLOCK):
-            texts = [one.decode("utf-8", "replace") for one in block]
-            for some in cut(texts, tokenizer, None if tagged is None else islice(tagged, len(block))):
-                counts.update(some)
-            bar.advance(len(block))
-    return counts
-
-
-class Switching(NamedTuple):
-    """How well a run's switch and pointers do where the words before are the reference's."""
+class SwitchResult(NamedTuple):
+    """How well a run's switch and pointers do if all previous words are the reference's."""
 
     measures: list[Measure]
     bins: tuple[Bin, ...]  # of the reliability plot
-    pairs: int  # that were measured; others are empty, or longer than those of training
+    pairs: int  # number of pairs that were measured; the others are empty, or longer than training allows
 
 
-def switch_measures(
-    run: Run,
-    sources: Sequence[str],
-    references: Sequence[Sequence[str]],
-    tags: Sequence[Tagged] | None = None,
-    reference_tags: Sequence[Tagged] | None = None,
-) -> Switching | None:
-    """The switch, teacher-forced on the references; None for a model without one, or where no pair can be read.
+def switch_measures(run: Run, test: EvaluationSet) -> SwitchResult | None:
+    """Measures of the switch, teacher-forced on the references; None if the model has no switch or no pair can be read.
 
-    Pairs are read, and what should have been chosen is decided, by what `prepare` does with a dev part. With entities
-    and no tagger the references' tags are needed, of the only reference.
+    Pairs are encoded, and the right choices decided, as `prepare` does it for the dev split. A run with entities and
+    without a tagger needs the tags of source and reference.
     """
-    tagger = run.config.pointers.policy != "entities" or run.config.pointers.tagger is not None
-    paired = None if tags is None or reference_tags is None else list(zip(tags, reference_tags, strict=True))
-    if not isinstance(run.model.output.switch, Switch) or not (tagger or paired is not None):
+    config, examples = run.config, len(test.source_texts)
+    source_tags, tags = test.source_tags, test.reference_tags
+    paired = None if source_tags is None or tags is None else list(zip(source_tags, tags, strict=True))
+    can_encode = not config.pointers.uses_entities or config.pointers.tagger is not None or paired is not None
+    if not isinstance(run.model.output.switch, Switch) or not can_encode:
         return None
     steps, pairs = [], 0
-    for reference in references:
-        split = _encoded(run, sources, reference, paired)
+    for reference in test.references:
+        split = _encoded(run, test.source_texts, reference, paired)
         pairs += len(split)
         line_of = np.array([line for group in split.groups for line in group.column("line").to_pylist()], np.int64)
-        batches = plan(split.source_lengths, split.target_lengths, BATCH, "sentences", 0, 0) if len(split) else []
+        sizes = split.source_lengths, split.target_lengths
+        batches = plan(*sizes, PAIRS_PER_BATCH, "sentences", 0, 0) if len(split) else []
         steps += [_steps(run, split.batch(rows), line_of[rows] - 1) for rows in batches]
     if not steps:
         return None
-    d, z, example, pointing, found = (np.concatenate(part) for part in zip(*steps, strict=True))
-    scores = switch_scores(d, z, example)
-    pointers = np.stack([np.bincount(example, some, len(sources)) for some in (found, pointing)], 1).astype(np.float64)
-    at = Measure("pointer accuracy", f"pointer-accuracy|at:argmax-l|version:{__version__}", pointers, ratio)
-    several = "" if len(references) == 1 else f"|of-refs:{len(references)}"
-    forced = [_signed(_filled(m, len(sources)), f"|forced:references{several}") for m in [*scores.measures(), at]]
-    return Switching(forced, scores.bins, pairs)
+    d, z, example, pointing, right = (np.concatenate(part) for part in zip(*steps, strict=True))
+    scores = switch_scores(d, z, example, examples)
+    pointers = np.stack([np.bincount(example, which, examples) for which in (right, pointing)], 1).astype(np.float64)
+    signature = f"pointer-accuracy|at:argmax-l|version:{__version__}"
+    measures = [*scores.measures(), Measure("pointer accuracy", signature, pointers, ratio)]
+    several = "" if len(test.references) == 1 else f"|of-refs:{len(test.references)}"
+    forced = [_with_signature(measure, f"|forced:references{several}") for measure in measures]
+    return SwitchResult(forced, scores.bins, pairs)
 
 
 @torch.inference_mode()
 def _steps(run: Run, batch: Batch, example: npt.NDArray[np.int64]) -> list[npt.NDArray[Any]]:
-    """Of every real step: d_t, was it the shortlist, its example, was it a pointer, was l_t highest at that word."""
+    """For every real step: d_t; z_t; its example; is its word in the source; is l_t highest at that word."""
     model = run.model
     batch = batch.to(next(model.parameters()).device)
     _, evidence, log_l = model(batch.x, batch.x_mask, batch.y)
-    mask, shortlist, pointing, found = observed(run.config, model, batch, log_l)
+    mask, shortlist, pointing, right = observed(run.config, model, batch, log_l)
     assert isinstance(model.output.switch, Switch)
     d = model.output.switch(evidence[mask]).sigmoid()
-    parts = (d.float(), shortlist[mask], pointing[mask], found[mask])
-    d_t, z, pointed, right = (part.cpu().numpy() for part in parts)
-    return [d_t, z, np.repeat(example, mask.sum(1).cpu().numpy()), pointed, right]
+    parts = (d.float(), shortlist[mask], pointing[mask], right[mask])
+    d_t, z_t, *pointers = (part.cpu().numpy() for part in parts)
+    return [d_t, z_t, np.repeat(example, mask.sum(1).cpu().numpy()), *pointers]
 
 
 def _encoded(
@@ -201,19 +258,14 @@ def _encoded(
     return Split([examples])
 
 
-def _filled(measure: Measure, examples: int) -> Measure:
-    """With rows of zeros for the last examples, if they have no step: to be drawn together with other measures."""
-    return replace(measure, numbers=np.pad(measure.numbers, ((0, examples - len(measure.numbers)), (0, 0))))
-
-
-def _tokens(tokenizer: Tokenizer, tags: Sequence[Tagged] | None) -> str:
+def _tokens_signature(tokenizer: Tokenizer, tags: Sequence[Tagged] | None) -> str:
     kind = f"{tokenizer.kind}-{tokenizer.language}" if tokenizer.kind == "moses" else tokenizer.kind
     return f"|tokens:{kind if tags is None else 'tags'}"
 
 
-def _form(tokenizer: Tokenizer) -> str:
-    return f"|form:{form(tokenizer)}" if form(tokenizer) else ""
+def _form_signature(tokenizer: Tokenizer) -> str:
+    return f"|form:{form_name(tokenizer)}" if form_name(tokenizer) else ""
 
 
-def _signed(measure: Measure, more: str) -> Measure:
+def _with_signature(measure: Measure, more: str) -> Measure:
     return replace(measure, signature=measure.signature + more)

@@ -1,15 +1,19 @@
-"""BLEU, chrF, ROUGE and exact match: each a `Measure` with a signature that says how it was computed, in percent.
+"""BLEU, chrF, ROUGE and exact match in percent, each a `Measure` with a signature that says how it was computed.
 
-Hypotheses are lines, references a list of lines for each reference; whether those are detokenised or tokens with spaces
-between, each function says. Counting is sacrebleu's and rouge-score's; what is done here is to keep what each example
-adds, and to turn many sums into many scores at once.
+A hypothesis is a line; a reference is a list of lines, one for each hypothesis. Each function says whether its lines
+are detokenised text or tokens separated by spaces. sacreBLEU and rouge-score count the n-grams of each example;
+this module keeps these counts, and computes the scores of many resamples at once from their sums.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,50 +24,81 @@ from pointing.errors import Misuse
 from pointing.evaluation.significance import Floats, Measure, ratio
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
+    from sacrebleu.metrics.bleu import BLEU
 
 Lines = Sequence[str]
-ORDER = 4  # BLEU's n-grams
+BLEU_ORDER = 4  # the longest n-grams, in words
+CHRF_ORDER = 6  # the longest n-grams, in characters
 DUC_BYTES = 75
-KEPT = "#"  # a folded digit, as in Gigaword
-ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
+FOLDED_DIGIT = "#"  # as in Gigaword
+ROUGE_TYPES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 
 
 def bleu(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
-    """BLEU of detokenised text as sacrebleu computes it by default: its own 13a tokens, cased, smoothed."""
+    """BLEU of detokenised text with sacreBLEU's default settings: 13a tokens, case kept, smoothed."""
     from sacrebleu.metrics.bleu import BLEU
 
-    numbers, signature = _sacrebleu(BLEU(force=True), hypotheses, references)  # force: no advice on the terminal
-    return Measure("BLEU", f"BLEU|{signature}", numbers, _smoothed_bleu)
+    return _bleu_measure("BLEU", BLEU(force=True), hypotheses, references)  # force: no warning on the terminal
 
 
 def tokenised_bleu(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
-    """BLEU of tokens with spaces between, as Moses' multi-bleu.perl: cased, not smoothed; the paper's metric.
+    """BLEU of tokens separated by spaces, as Moses' multi-bleu.perl: case kept, not smoothed. The paper's metric.
 
-    Without a single right 4-gram it is 0. Of several references the one nearest in length counts for the brevity
-    penalty, of two as near the shorter. Not to be compared between papers: it depends on who tokenised.
+    The score is 0 if no 4-gram matches. With several references, the brevity penalty takes the one whose length is
+    closest to the hypothesis', and the shorter one of two that are equally close. Scores of two papers cannot be
+    compared, because they depend on the tokenizer.
     """
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    numbers, signature = _sacrebleu(metric, hypotheses, references)
-    return Measure("BLEU, tokenised", f"BLEU|{signature}|as:multi-bleu.perl", numbers, _plain_bleu)
+    measure = _bleu_measure("BLEU, tokenised", metric, hypotheses, references)
+    return replace(measure, signature=f"{measure.signature}|as:multi-bleu.perl")
+
+
+def _bleu_measure(name: str, metric: BLEU, hypotheses: Lines, references: Sequence[Lines]) -> Measure:
+    """The counts of each example are sacreBLEU's, taken from its score of a corpus of one line."""
+    _check(hypotheses, references)
+    counts = []
+    for hypothesis, *lines in zip(hypotheses, *references, strict=True):
+        score = metric.corpus_score([hypothesis], [[line] for line in lines])
+        counts.append([score.sys_len, score.ref_len, *score.counts, *score.totals])
+    of_sums = partial(_bleu, smooth=metric.smooth_method != "none")
+    return Measure(name, f"BLEU|{metric.get_signature().format()}", np.array(counts, np.float64), of_sums)
 
 
 def chrf(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
-    """chrF2 of detokenised text as sacrebleu computes it by default."""
-    from sacrebleu.metrics.chrf import CHRF
+    """chrF2 of detokenised text with sacreBLEU's default settings.
 
-    numbers, signature = _sacrebleu(CHRF(), hypotheses, references)
-    return Measure("chrF2", f"chrF2|{signature}", numbers, _chrf)
+    With several references, each example counts with the one that gives it the highest score.
+    """
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.helpers import extract_all_char_ngrams
+
+    _check(hypotheses, references)
+    counts = []  # sacreBLEU's scores do not tell these counts, but its n-grams are public
+    for lines in zip(hypotheses, *references, strict=True):
+        ours, *theirs = (extract_all_char_ngrams(line, CHRF_ORDER) for line in lines)
+        counts.append([list(chain.from_iterable(map(_matches, ours, ngrams))) for ngrams in theirs])
+    of_references = np.array(counts, np.float64)  # (examples, references, 18)
+    best = _chrf(of_references).argmax(1)
+    metric = CHRF(char_order=CHRF_ORDER)
+    metric.corpus_score(hypotheses[:1], [reference[:1] for reference in references])  # its signature tells nrefs then
+    signature = f"chrF2|{metric.get_signature().format()}"
+    return Measure("chrF2", signature, of_references[np.arange(len(best)), best], _chrf)
+
+
+def _matches(hypothesis: Counter[str], reference: Counter[str]) -> list[int]:
+    """Number of n-grams of the hypothesis (0 if the reference has none), of the reference, and in both."""
+    both = sum(min(count, reference[ngram]) for ngram, count in hypothesis.items() if ngram in reference)
+    return [hypothesis.total() if reference else 0, reference.total(), both]
 
 
 def exact_match(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
-    """How many hypotheses are one of their references, word by word; how much white space lies between is no matter."""
+    """Share of the hypotheses that equal one of their references word by word, whatever white space is between."""
     _check(hypotheses, references)
     right = [
-        hypothesis.split() in [reference.split() for reference in those]
-        for hypothesis, *those in zip(hypotheses, *references, strict=True)
+        hypothesis.split() in [line.split() for line in lines]
+        for hypothesis, *lines in zip(hypotheses, *references, strict=True)
     ]
     signature = f"exact-match|nrefs:{len(references)}|case:mixed|tok:spaces|version:{__version__}"
     return Measure("exact match", signature, _mean(np.array(right)), ratio)
@@ -75,26 +110,26 @@ def rouge(
     *,
     max_bytes: int | None = None,
     stem: bool = True,
-    kept: str = KEPT,
+    word_characters: str = FOLDED_DIGIT,
 ) -> list[Measure]:
-    """ROUGE-1, -2 and -L by rouge-score, averaged over examples: F1, recall and precision, full-length.
+    """F1, recall and precision of ROUGE-1, -2 and -L (`ROUGE-L F1` and so on), by rouge-score, averaged over examples.
 
-    With max_bytes (75 for DUC) the hypothesis is cut there, in the middle of a word if it must be, and only recall is
-    given. Of several references the one of best F1 counts, for each of the three on its own; ROUGE-1.5.5 sums over the
-    references (`-f A`) or takes the one of best recall (`-f B`).
+    With `max_bytes` (75 for DUC) the hypothesis is cut after so many bytes, if need be inside a word, and only recall
+    is returned. With several references, each of ROUGE-1, -2 and -L takes the reference with the highest F1.
+    ROUGE-1.5.5 sums over the references instead (`-f A`) or takes the one with the highest recall (`-f B`).
 
-    Departures: letters and digits of all scripts make words, and the characters in `kept`; rouge-score and ROUGE-1.5.5
-    know a-z and 0-9 alone. In ASCII text without `kept` the figures are rouge-score's own. ROUGE-1.5.5 cuts references
-    at max_bytes too; those of DUC are no longer than that.
+    Departures: words consist of letters and digits of all scripts and of `word_characters`; for rouge-score and
+    ROUGE-1.5.5 they consist of a-z and 0-9. For ASCII text without `word_characters` the scores equal rouge-score's.
+    ROUGE-1.5.5 cuts references after `max_bytes` too; DUC's references are no longer than that.
     """
     from rouge_score.rouge_scorer import RougeScorer
 
     _check(hypotheses, references)
-    words = RougeWords(stem, kept)
-    scorer = RougeScorer(list(ROUGE), tokenizer=words)
+    words = RougeWords(stem, word_characters)
+    scorer = RougeScorer(list(ROUGE_TYPES), tokenizer=words)
     if max_bytes is not None:
-        hypotheses = [_cut(hypothesis, max_bytes) for hypothesis in hypotheses]
-    scores = [scorer.score_multi(those, line) for line, *those in zip(hypotheses, *references, strict=True)]
+        hypotheses = [_first_bytes(hypothesis, max_bytes) for hypothesis in hypotheses]
+    scores = [scorer.score_multi(lines, hypothesis) for hypothesis, *lines in zip(hypotheses, *references, strict=True)]
 
     several = "" if len(references) == 1 else "|multi:best-F1"
     limit = "" if max_bytes is None else f"|limit:{max_bytes}-bytes"
@@ -108,29 +143,30 @@ def rouge(
             _mean(np.array([getattr(score[key], field) for score in scores])),
             ratio,
         )
-        for key, name in ROUGE.items()
+        for key, name in ROUGE_TYPES.items()
         for kind, field in kinds.items()
         if kind == "recall" or max_bytes is None
     ]
 
 
 class RougeWords:
-    """rouge-score's tokenizer for all scripts: lower case, words of letters and digits, long ones stemmed by Porter.
+    """rouge-score's tokenizer, extended to all scripts.
 
-    Text without spaces between words (Chinese, Thai) must be segmented before.
+    Text is lower-cased. Words are sequences of letters, digits and `word_characters`; Porter's algorithm stems words
+    of more than 3 characters. Text without spaces between words (Chinese, Thai) must be segmented before.
     """
 
-    def __init__(self, stem: bool = True, kept: str = KEPT) -> None:
+    def __init__(self, stem: bool = True, word_characters: str = FOLDED_DIGIT) -> None:
         self._stems: dict[str, str] = {}
-        self._letters = _Letters({ord(character): ord(character) for character in kept})
+        self._letters = _Letters({ord(character): ord(character) for character in word_characters})
         self._stemmer = None
-        stemmed = "none"
+        stemmer = "none"
         if stem:
             from nltk.stem.porter import PorterStemmer
 
             self._stemmer = PorterStemmer()
-            stemmed = f"porter[nltk-{version('nltk')}]"
-        self.signature = f"tok:unicode{f'+{kept}' if kept else ''}|stem:{stemmed}"
+            stemmer = f"porter[nltk-{version('nltk')}]"
+        self.signature = f"tok:unicode{f'+{word_characters}' if word_characters else ''}|stem:{stemmer}"
 
     def tokenize(self, text: str) -> list[str]:
         words = unicodedata.normalize("NFC", text.lower()).translate(self._letters).split()
@@ -145,7 +181,10 @@ class RougeWords:
 
 
 class _Letters(dict[int, int]):
-    """For str.translate: letters, their marks and digits stay, anything else becomes a space. Fills as it is asked."""
+    """A table for str.translate: letters, their marks and digits stay, any other character becomes a space.
+
+    An entry is computed when its character is first met.
+    """
 
     def __missing__(self, character: int) -> int:
         stays = unicodedata.category(chr(character))[0] in "LMN"
@@ -153,58 +192,46 @@ class _Letters(dict[int, int]):
         return self[character]
 
 
-def _cut(line: str, most: int) -> str:
-    """The first bytes of a line; a character that is cut through is left out."""
-    return line.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
+def _first_bytes(line: str, count: int) -> str:
+    """The first bytes of a line, without a last character of which they hold only a part."""
+    return line.encode("utf-8", "replace")[:count].decode("utf-8", "ignore")
 
 
 def _mean(values: Floats | npt.NDArray[np.bool_]) -> Floats:
-    """What `ratio` makes the mean of."""
+    """Values (examples,) as the numbers (examples, 2) from which `ratio` computes their mean."""
     return np.stack([values.astype(np.float64), np.ones(len(values))], 1)
 
 
-def _sacrebleu(metric: Metric, hypotheses: Lines, references: Sequence[Lines]) -> tuple[Floats, str]:
-    """What each example adds, as sacrebleu's own significance tests take it, and the signature."""
-    _check(hypotheses, references)
-    numbers = np.array(metric._extract_corpus_statistics(hypotheses, references), np.float64)
-    return numbers, metric.get_signature().format()
-
-
-def _smoothed_bleu(sums: Floats) -> Floats:
-    return _bleu(sums, smooth=True)
-
-
-def _plain_bleu(sums: Floats) -> Floats:
-    return _bleu(sums, smooth=False)
-
-
 def _bleu(sums: Floats, smooth: bool) -> Floats:
-    """BP · exp(mean of log p_n) of sums (…, 10): both lengths, right n-grams for n = 1 … 4, all n-grams.
+    """Brevity penalty · exp(mean of log p_n), n = 1 … 4, where p_n is the share of the n-grams that match.
 
-    Smoothed, the k-th p_n without a right n-gram is 1 / 2^k of one n-gram, as in mteval-v13a.
+    sums (…, 10) are the lengths of hypothesis and reference, the 4 numbers of matching n-grams, and the 4 numbers of
+    all n-grams of the hypothesis. Smoothing is that of mteval-v13a: the k-th order without a match counts 1 / 2^k
+    matches.
     """
-    length, wanted = sums[..., 0], sums[..., 1]
-    right, total = sums[..., 2 : 2 + ORDER], sums[..., 2 + ORDER :]
-    none_right = (right == 0) & (total > 0)
-    counted = np.where(none_right, 0.5 ** none_right.cumsum(-1), right) if smooth else right
+    length, reference_length = sums[..., 0], sums[..., 1]
+    matches, total = sums[..., 2 : 2 + BLEU_ORDER], sums[..., 2 + BLEU_ORDER :]
+    without_match = (matches == 0) & (total > 0)
+    smoothed = np.where(without_match, 0.5 ** without_match.cumsum(-1), matches) if smooth else matches
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_p = np.log(np.where(total > 0, counted / total, 0))  # (…, 4), -inf for 0
-        log_brevity = np.where(length < wanted, 1 - wanted / length, 0)
+        log_p = np.log(np.where(total > 0, smoothed / total, 0))  # (…, 4), -inf for 0
+        log_brevity = np.where(length < reference_length, 1 - reference_length / length, 0)
         score: Floats = 100 * np.exp(log_brevity + log_p.mean(-1))
-    return np.where(right.any(-1), score, 0)
+    return np.where(matches.any(-1), score, 0)
 
 
 def _chrf(sums: Floats, beta: float = 2) -> Floats:
-    """F_β of the mean precision and the mean recall over n-grams of 1 … 6 characters, where both sides have any.
+    """F_β of the mean precision and the mean recall over n-grams of 1 … 6 characters.
 
-    Of sums (…, 18): n-grams of the hypothesis, of the reference, of both, for each n.
+    sums (…, 18) are for each n the number of n-grams of the hypothesis, of the reference, and in both. An order n of
+    which one side has no n-grams is left out of the means.
     """
     ours, theirs, both = np.moveaxis(sums.reshape(*sums.shape[:-1], -1, 3), -1, 0)  # (…, 6) each
-    there = (ours > 0) & (theirs > 0)
+    counted = (ours > 0) & (theirs > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        orders = there.sum(-1)
-        precision = np.where(there, both / ours, 0).sum(-1) / orders
-        recall = np.where(there, both / theirs, 0).sum(-1) / orders
+        orders = counted.sum(-1)
+        precision = np.where(counted, both / ours, 0).sum(-1) / orders
+        recall = np.where(counted, both / theirs, 0).sum(-1) / orders
         score: Floats = 100 * (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     return np.where(both.any(-1), score, 0)
 

@@ -1,8 +1,9 @@
-"""Pictures: learning curves, attention with the switch, its reliability. matplotlib, an extra, imported only here."""
+"""Pictures: learning curves, attention with the switch, reliability of the switch. Only this module uses matplotlib."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,15 +19,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Curve = Sequence[tuple[float, float]]
-COLUMNS = 3  # panels beside each other
+PANELS_PER_ROW = 3
+
+
+def installed() -> bool:
+    """True if matplotlib, which is an optional dependency, is installed."""
+    return find_spec("matplotlib") is not None
 
 
 def require_matplotlib() -> None:
-    """Says so before a long run, rather than after it, if the pictures cannot be made."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise missing_extra("matplotlib", "plots") from None
+    """Raises an error without matplotlib. Long runs call this at their start, before they need their pictures."""
+    if not installed():
+        raise missing_extra("matplotlib", "plots")
+
+
+def _figure(width: float, height: float) -> Figure:
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def learning_curves(
@@ -37,16 +48,13 @@ def learning_curves(
     *,
     one_scale: bool = True,
 ) -> None:
-    """One panel a title; in it one colour a label, a thin line for each of its curves (one a seed).
+    """A panel for each title, in it a colour for each label, and a line for each of the label's curves (its seeds).
 
-    `one_scale`: the panels show the same measure, from 0 on; else each one has a scale of its own.
+    With `one_scale`, all panels share one y-axis, which starts at 0; without, each panel has its own.
     """
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    columns = min(COLUMNS, len(panels))
+    columns = min(PANELS_PER_ROW, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(4.8 * columns, 3.4 * rows), layout="constrained")
+    figure = _figure(4.8 * columns, 3.4 * rows)
     grid = figure.subplots(rows, columns, sharex=True, sharey=one_scale, squeeze=False)
     axes = list(grid.flat)
     for axis in axes[len(panels) :]:
@@ -66,25 +74,15 @@ def learning_curves(
     save(figure, path)
 
 
-def installed() -> bool:
-    try:
-        require_matplotlib()
-    except Misuse:
-        return False
-    return True
-
-
 def attention(output: Output) -> Figure:
-    """Where the model looked at each step, and above it the switch: 1 is the shortlist, 0 a pointer."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Rectangle
-
+    """l_t of each step over the source positions, and above it d_t: 1 is the shortlist, 0 a pointer."""
     line, tokens = output.source, output.tokens
     source = [visible(line.raw(position)) for position in range(len(line.ids))]
-    figure = Figure(figsize=(1.5 + 0.42 * max(1, len(tokens)), 2.2 + 0.24 * max(1, len(source))), layout="constrained")
+    figure = _figure(1.5 + 0.42 * max(1, len(tokens)), 2.2 + 0.24 * max(1, len(source)))
     if not tokens or not source:
         return figure
+    from matplotlib.patches import Rectangle
+
     switch, matrix = figure.subplots(2, 1, sharex=True, height_ratios=[1, max(2, len(source) / 4)])
     colours = ["C0" if token.origin == "shortlist" else "C2" for token in tokens]
     switch.bar(range(len(tokens)), [token.d for token in tokens], color=colours)
@@ -93,27 +91,22 @@ def attention(output: Output) -> Figure:
     rows = [token.location if token.location is not None else np.zeros(len(source)) for token in tokens]
     matrix.imshow(np.stack(rows, 1), cmap="Greys", vmin=0, vmax=1, aspect="auto")
     matrix.set_yticks(range(len(source)), source, fontsize=7)
-    matrix.set_xticks(
-        range(len(tokens)), [visible(token.text) for token in tokens], fontsize=7, rotation=60, ha="right"
-    )
+    words = [visible(token.text) for token in tokens]
+    matrix.set_xticks(range(len(tokens)), words, fontsize=7, rotation=60, ha="right")
     for step, (token, colour) in enumerate(zip(tokens, colours, strict=True)):
         matrix.get_xticklabels()[step].set_color(colour)
         if token.source is not None:
-            matrix.add_patch(
-                Rectangle((step - 0.5, token.source - 0.5), 1, 1, fill=False, edgecolor="C2", linewidth=1.5)
-            )
+            corner = step - 0.5, token.source - 0.5
+            matrix.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="C2", linewidth=1.5))
     return figure
 
 
 def reliability(path: Path, systems: Mapping[str, Sequence[Bin]]) -> None:
-    """How often the shortlist was right where the switch said d_t, a line a system; below, how often it said so.
+    """Share of the steps whose word is from the shortlist against d_t, a line for each system; below, number of steps.
 
-    A switch that means what it says lies on the diagonal.
+    The line of a well calibrated switch is the diagonal.
     """
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.6, 5.4), layout="constrained")
+    figure = _figure(4.6, 5.4)
     curve, counts = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     curve.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
     for number, (name, bins) in enumerate(systems.items()):
@@ -134,7 +127,7 @@ def reliability(path: Path, systems: Mapping[str, Sequence[Bin]]) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """The whole picture, in the format that the name ends with."""
+    """Writes the picture in the format that the file's name ends with."""
     kind = path.suffix.removeprefix(".")
     if kind not in ("png", "svg", "pdf"):
         raise Misuse("a picture's name ends with .png, .svg or .pdf", path)

@@ -1,7 +1,8 @@
-"""How far to trust a score: bootstrap intervals, and paired tests between two systems.
+"""How far a score can be trusted: bootstrap intervals, and paired tests between two systems.
 
-Every score is a `Measure`: a matrix (examples × numbers) and the function from the numbers' sums to the score. So a
-resample is scored by adding rows up, never by looking at text again, and BLEU, ROUGE and copy metrics share the code.
+Every score is a `Measure`: K numbers for each example, and a function that computes the score from their sums over the
+examples. To score a resample, its rows are summed; the text is not read again. BLEU, ROUGE and the copy metrics all
+share this code.
 """
 
 from __future__ import annotations
@@ -18,20 +19,28 @@ from pointing.errors import Misuse
 
 Floats = npt.NDArray[np.float64]
 
-RESAMPLES, TRIALS = 1000, 10_000  # of the bootstrap and of approximate randomisation, as sacrebleu has them
-SEED = 12345  # sacrebleu's, so that the same examples are drawn as by `sacrebleu --paired-bs`
-CELLS = 1 << 22  # cells (resample, example) that are held at a time
-ROUNDING = 1e-9  # what a sum in another order may differ by
+RESAMPLES, TRIALS = 1000, 10_000  # of the bootstrap and of approximate randomisation: sacreBLEU's defaults
+SEED = 12345  # sacreBLEU's default, so that `sacrebleu --paired-bs` draws the same examples
+CELLS_IN_MEMORY = 1 << 22  # the largest (resamples × examples) matrix that is computed at once
+ROUNDING = 1e-9  # two differences are equal if they differ by less: sums in another order round differently
+
+
+class Resampling(NamedTuple):
+    """How often to draw, for intervals and tests."""
+
+    resamples: int = RESAMPLES
+    trials: int = TRIALS
+    seed: int = SEED
 
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """A score over examples: what each example adds to it, and what the sums come to."""
+    """A score over examples: the K numbers of each example, and the function from their sums to the score."""
 
     name: str
     signature: str  # how it was computed
     numbers: Floats  # (examples, K)
-    of_sums: Callable[[Floats], Floats]  # (…, K) → (…), NaN where there is nothing to divide by
+    of_sums: Callable[[Floats], Floats]  # (…, K) → (…), NaN where the score is not defined
 
     def __post_init__(self) -> None:
         if not len(self.numbers):
@@ -39,42 +48,38 @@ class Measure:
 
     @property
     def score(self) -> float | None:
-        """None where it is not defined: the recall of words of which there are none."""
+        """None where it is not defined, such as the recall of words that no reference has."""
         value = float(self.of_sums(self.numbers.sum(0)))
         return None if math.isnan(value) else value
 
 
 def ratio(sums: Floats) -> Floats:
-    """(…, 2) → (…): the first sum in percent of the second."""
+    """(…, 2) → (…): the first sum as a percentage of the second; NaN if the second is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share: Floats = np.where(sums[..., 1] > 0, 100 * sums[..., 0] / sums[..., 1], np.nan)
     return share
 
 
 class Interval(NamedTuple):
-    """The middle `level` of the scores of the resamples: those of them where the score is defined."""
+    """The central `level` of the scores of those resamples in which the score is defined."""
 
     low: float
     high: float
     level: float
-    resamples: int
-    seed: int
 
 
 class Comparison(NamedTuple):
-    """One system against a baseline on the same examples."""
+    """A system against a baseline on the same examples."""
 
-    difference: float  # of the scores, system - baseline
-    low: float  # the middle 95 % of the resamples' differences
+    difference: float  # score of the system - score of the baseline
+    low: float  # low and high bound the central 95 % of the resamples' differences
     high: float
-    better: float  # share of resamples in which the system scores higher (Koehn 2004); a tie is half a win
+    better: float  # share of the resamples in which the system scores higher (Koehn 2004); a tie counts as half
     p_value: float
-    resamples: int
-    seed: int
 
 
 def bootstrap(measures: Sequence[Measure], resamples: int = RESAMPLES, seed: int = SEED) -> list[Floats]:
-    """For each measure its scores (resamples,); all measures, all systems, are scored on the same draws."""
+    """The scores (resamples,) of each measure. Every measure of every system is scored on the same resamples."""
     draws = _draws(_examples(measures), resamples, seed)
     numbers = np.hstack([measure.numbers for measure in measures])
     return _scores(measures, np.concatenate([drawn @ numbers for drawn in draws]))
@@ -83,117 +88,121 @@ def bootstrap(measures: Sequence[Measure], resamples: int = RESAMPLES, seed: int
 def intervals(
     measures: Sequence[Measure], resamples: int = RESAMPLES, seed: int = SEED, level: float = 0.95
 ) -> list[Interval | None]:
-    """The percentile bootstrap's interval of each measure; None for a score that is not defined."""
+    """The percentile bootstrap interval of each measure; None if its score is not defined."""
     if not 0 < level < 1:
         raise Misuse(f"level is a share between 0 and 1, not {level}")
-    found: list[Interval | None] = []
+    result: list[Interval | None] = []
     for measure, scores in zip(measures, bootstrap(measures, resamples, seed), strict=True):
-        if measure.score is None or np.isnan(scores).all():
-            found.append(None)
+        defined = scores[~np.isnan(scores)]
+        if measure.score is None or not len(defined):
+            result.append(None)
         else:
-            low, high = _middle(scores[~np.isnan(scores)], level)
-            found.append(Interval(low, high, level, resamples, seed))
-    return found
+            result.append(Interval(*_central(defined, level), level))
+    return result
 
 
 def paired_bootstrap(
     system: Sequence[Measure], baseline: Sequence[Measure], resamples: int = RESAMPLES, seed: int = SEED
 ) -> list[Comparison | None]:
-    """Paired bootstrap resampling (Koehn 2004) of each of the system's measures against the baseline's same one.
+    """Paired bootstrap resampling (Koehn 2004): each measure of the system against the same one of the baseline.
 
-    The p-value is that of `sacrebleu --paired-bs`: the share of resamples whose absolute difference exceeds the mean of
-    them by the difference observed. As the absolute value is taken before the mean, it is one-sided where one system
-    leads: half of what `paired_randomisation` gives, which is two-sided throughout. None for a score not defined.
+    The p-value is that of `sacrebleu --paired-bs`: the share of the resamples whose absolute difference is larger than
+    the mean absolute difference by at least the observed difference. Absolute values are taken before the mean, so
+    where one system leads in all resamples the p-value is one-sided: half of that of `paired_randomisation`, which is
+    always two-sided. The result is None where a score is not defined.
 
-    A departure: sacrebleu asks for *more* than the difference observed, we for as much, so that a system against itself
-    has p = 1 and not 0.001. Where scores do not tie, which is nearly always, the two agree.
+    Departure: sacreBLEU counts the resamples that exceed the observed difference, we also those that equal it. So a
+    system against itself has p = 1; with sacreBLEU it has 0.001. Without such ties, the usual case, the two agree.
     """
     _check_pairs(system, baseline)
-    drawn = bootstrap([*system, *baseline], resamples, seed)
-    ours_drawn, theirs_drawn = drawn[: len(system)], drawn[len(system) :]
-    found: list[Comparison | None] = []
-    for ours, theirs, scores, base in zip(system, baseline, ours_drawn, theirs_drawn, strict=True):
-        differences = (scores - base)[~np.isnan(scores - base)]
+    scores = bootstrap([*system, *baseline], resamples, seed)
+    pairs = zip(system, baseline, scores[: len(system)], scores[len(system) :], strict=True)
+    result: list[Comparison | None] = []
+    for ours, theirs, our_scores, their_scores in pairs:
+        differences = (our_scores - their_scores)[~np.isnan(our_scores - their_scores)]
         if ours.score is None or theirs.score is None or not len(differences):
-            found.append(None)
+            result.append(None)
             continue
         observed, sizes = ours.score - theirs.score, np.abs(differences)
         better = float(np.mean((differences > 0) + (differences == 0) / 2))
         p_value = _p_value(sizes - sizes.mean(), abs(observed))
-        found.append(Comparison(observed, *_middle(differences, 0.95), better, p_value, resamples, seed))
-    return found
+        result.append(Comparison(observed, *_central(differences, 0.95), better, p_value))
+    return result
 
 
 def paired_randomisation(
     system: Sequence[Measure], baseline: Sequence[Measure], trials: int = TRIALS, seed: int = SEED
 ) -> list[float | None]:
-    """Two-sided p-values of approximate randomisation: each example's outputs change sides with probability 1/2.
+    """Two-sided p-values of approximate randomisation; None where a score is not defined.
 
-    As `sacrebleu --paired-ar`, with the same departure as above.
+    In each trial, the two outputs of each example are exchanged with probability 1/2. The p-value is the share of the
+    trials whose absolute difference is at least the observed one: `sacrebleu --paired-ar`, with the same departure as
+    in `paired_bootstrap`.
     """
     _check_pairs(system, baseline)
     examples = _examples([*system, *baseline])
     rng = np.random.default_rng(seed)
     ours, theirs = (np.hstack([measure.numbers for measure in side]) for side in (system, baseline))
     sums = []
-    # Whole words of 32 random bits at a time, so that the blocks draw what one draw of them all would.
-    for rows in _blocks(trials, max(32, CELLS // examples // 32 * 32)):
+    # numpy draws 32 random bits at a time: with blocks of a multiple of 32 trials the draws do not depend on the blocks
+    for rows in _blocks(trials, max(32, CELLS_IN_MEMORY // examples // 32 * 32)):
         stays = rng.integers(2, size=(rows, examples), dtype=np.bool_)
         sums.append(theirs.sum(0) + stays.astype(np.float64) @ (ours - theirs))
-    left = np.concatenate(sums)  # (trials, all K)
-    right = ours.sum(0) + theirs.sum(0) - left
-    found: list[float | None] = []
-    for one, other, a, b in zip(system, baseline, _scores(system, left), _scores(system, right), strict=True):
-        sizes = np.abs(a - b)[~np.isnan(a - b)]
-        if one.score is None or other.score is None:
-            found.append(None)
+    first_sums = np.concatenate(sums)  # (trials, all K)
+    second_sums = ours.sum(0) + theirs.sum(0) - first_sums
+    result: list[float | None] = []
+    trial_scores = zip(_scores(system, first_sums), _scores(system, second_sums), strict=True)
+    for measure, base, (first, second) in zip(system, baseline, trial_scores, strict=True):
+        sizes = np.abs(first - second)[~np.isnan(first - second)]
+        if measure.score is None or base.score is None:
+            result.append(None)
         else:
-            found.append(_p_value(sizes, abs(one.score - other.score)))
-    return found
+            result.append(_p_value(sizes, abs(measure.score - base.score)))
+    return result
 
 
 def _draws(examples: int, resamples: int, seed: int) -> Iterator[Floats]:
-    """How often each resample holds each example (some of the resamples, examples), a block at a time."""
+    """How often each resample holds each example, in blocks of shape (resamples of the block, examples)."""
     rng = np.random.default_rng(seed)
-    for rows in _blocks(resamples, max(1, CELLS // examples)):
+    for rows in _blocks(resamples, max(1, CELLS_IN_MEMORY // examples)):
         drawn = rng.choice(examples, size=(rows, examples), replace=True)
-        drawn += np.arange(rows)[:, None] * examples  # the cell to be counted up
+        drawn += np.arange(rows)[:, None] * examples  # index of the cell (resample, example)
         yield np.bincount(drawn.ravel(), minlength=drawn.size).reshape(rows, examples).astype(np.float64)
 
 
-def _blocks(total: int, most: int) -> Iterator[int]:
-    """Sizes that add up to the total."""
+def _blocks(total: int, largest: int) -> Iterator[int]:
+    """Sizes of blocks that add up to the total."""
     if total < 1:
         raise Misuse(f"at least one resample must be drawn, not {total}")
-    for start in range(0, total, most):
-        yield min(most, total - start)
+    for start in range(0, total, largest):
+        yield min(largest, total - start)
 
 
 def _scores(measures: Sequence[Measure], sums: Floats) -> list[Floats]:
-    """Of sums (resamples, all K) the scores (resamples,) of each measure."""
+    """The scores (resamples,) of each measure from the sums (resamples, all K) of all of them."""
     ends = np.cumsum([measure.numbers.shape[1] for measure in measures])
-    pieces = np.split(sums, ends[:-1], axis=1)
-    return [measure.of_sums(piece) for measure, piece in zip(measures, pieces, strict=True)]
+    own_sums = np.split(sums, ends[:-1], axis=1)
+    return [measure.of_sums(columns) for measure, columns in zip(measures, own_sums, strict=True)]
 
 
-def _middle(scores: Floats, level: float) -> tuple[float, float]:
+def _central(scores: Floats, level: float) -> tuple[float, float]:
     low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
 def _p_value(sizes: Floats, observed: float) -> float:
-    """Share of sizes at least as large, the observed one counted among them so that it is never 0."""
+    """Share of the sizes that are at least the observed one, which counts as one of them: so p is never 0."""
     return float((np.sum(sizes >= observed - ROUNDING) + 1) / (len(sizes) + 1))
 
 
 def _examples(measures: Sequence[Measure]) -> int:
-    """How many examples they are scores of, which must be one number."""
+    """The number of examples of the measures, which must be the same for all."""
     if not measures:
         raise Misuse("there is no score to resample")
-    counts = {len(measure.numbers): measure.name for measure in measures}
-    if len(counts) > 1:
-        (one, name), (other, another), *_ = counts.items()
-        raise Misuse(f"{name} is a score of {one} examples, {another} of {other}: they cannot be drawn together")
+    names = {len(measure.numbers): measure.name for measure in measures}
+    if len(names) > 1:
+        (count, name), (other_count, other), *_ = names.items()
+        raise Misuse(f"{name} is a score of {count} examples, {other} of {other_count}: they cannot be drawn together")
     return len(measures[0].numbers)
 
 
@@ -203,6 +212,3 @@ def _check_pairs(system: Sequence[Measure], baseline: Sequence[Measure]) -> None
     for ours, theirs in zip(system, baseline, strict=True):
         if ours.signature != theirs.signature:
             raise Misuse(f"{ours.signature} cannot be compared with {theirs.signature}")
-        if len(ours.numbers) != len(theirs.numbers):
-            counts = f"{len(ours.numbers)} examples, the baseline {len(theirs.numbers)}"
-            raise Misuse(f"a paired test needs the same examples: of {ours.name}, the system has {counts}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from pointing.evaluation.report import NONE, p_text
+from pointing.evaluation.report import NOT_DEFINED, p_text
 from pointing.reproduce.experiments import EXPERIMENTS, Experiment
 from pointing.reproduce.results import EXAMPLES
 from pointing.system.tables import Table, mean_and_spread
@@ -129,7 +129,7 @@ def _told(results: Mapping[str, Any], test: str, kind: str, name: str) -> list[d
 
 def _cell(scores: Sequence[Mapping[str, Any] | None], column: str) -> str:
     found = [one["score"] for one in scores if one is not None and one["score"] is not None]
-    return mean_and_spread(found, 0 if column in COUNTS else 2) if found else NONE
+    return mean_and_spread(found, 0 if column in COUNTS else 2) if found else NOT_DEFINED
 
 
 def _difference(results: Mapping[str, Any], test: str, name: str, baseline: str, measure: str) -> tuple[str, str]:
@@ -137,7 +137,7 @@ def _difference(results: Mapping[str, Any], test: str, name: str, baseline: str,
     told = [one for one in _told(results, test, "comparisons", name) if one["baseline"] == baseline]
     those = [one["scores"][measure] for one in told if measure in one["scores"]]
     if not those:
-        return (NONE if told else "", "")
+        return (NOT_DEFINED if told else "", "")
     sizes = [f"{one['difference']:+.2f}" for one in those]
     p = f"p {' / '.join(p_text(one['p_randomisation']) for one in those)}"
     if len(those) == 1:
@@ -166,7 +166,7 @@ def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
                 _mean(tested, "comparable_nll", 2),
                 _mean(tested, score, 2),
                 f"{mean(run['best_update'] for run in runs):,.0f}",
-                NONE
+                NOT_DEFINED
                 if any(one is None for one in passed)
                 else f"{mean(one for one in passed if one is not None):,.0f}",
                 f"{mean(run['minutes'] for run in runs):.0f}",
@@ -201,7 +201,7 @@ def _passed(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> int | None:
 
 def _mean(points: Sequence[Mapping[str, Any]], name: str, digits: int) -> str:
     values = [point[name] for point in points if point.get(name) is not None]
-    return mean_and_spread(values, digits) if values else NONE
+    return mean_and_spread(values, digits) if values else NOT_DEFINED
 
 
 def panels(results: Mapping[str, Any]) -> dict[str, dict[str, list[list[tuple[float, float]]]]]:
@@ -233,7 +233,7 @@ def _examples(told: Mapping[str, Any]) -> str:
         rows.append(["reference", _plain(one["reference"])])
         for name, words in one["outputs"].items():
             shown = " ".join(_plain(text) if origin == "shortlist" else _bold(text) for text, origin in words)
-            rows.append([name, shown or NONE])
+            rows.append([name, shown or NOT_DEFINED])
     table = Table("", ["", ""], rows).markdown().replace("|---:|", "|---|")
     return f"### Outputs, copied words in bold\n\n{rule}\n\n{table}"
 
@@ -259,7 +259,7 @@ def _corpora(results: Mapping[str, Any]) -> Table:
                     f"{some['pairs']:,}",
                     f"{some['pointers_per_100']:.1f}",
                     f"{some['unknown_share']:.2%}",
-                    NONE
+                    NOT_DEFINED
                     if some["unknown_share"] * some["target_tokens"] < FEW
                     else f"{some['reached_by_same_word_or_dictionary']:.1%}",
                 ]

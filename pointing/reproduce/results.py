@@ -140,13 +140,14 @@ def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) ->
 
 def _evaluate(origins: Sequence[outputs.Origin], files: Parallel, kept: Path) -> Report:
     from pointing.evaluation.evaluate import evaluate
+    from pointing.evaluation.measures import EvaluationSet
     from pointing.model.run import load_run
 
     jobs = [origin.job for origin in origins]
     loaded = {job.folder: load_run(job.folder) for job in jobs}
     systems = [outputs.system(origin, loaded[origin.job.folder], files, kept) for origin in origins]
     tags = (files.source_tags, files.target_tags) if any(map(outputs.tagged, jobs)) else (None, None)
-    return evaluate(systems, files.source, [files.target], source_tags=tags[0], reference_tags=tags[1])
+    return evaluate(systems, EvaluationSet.read(files.source, [files.target], *tags))
 
 
 def _keep_examples(

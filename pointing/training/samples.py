@@ -8,7 +8,7 @@ from typing import Any
 from pointing.config import Config, Search
 from pointing.corpus.examples import Corpus, Split
 from pointing.evaluation import plots
-from pointing.evaluation.measures import words
+from pointing.evaluation.measures import words_in_form
 from pointing.evaluation.metrics import rouge, tokenised_bleu
 from pointing.generation.generator import Generator
 from pointing.generation.output import Output
@@ -52,8 +52,8 @@ class Samples:
     def _score(self, bleu: bool) -> float:
         """Of words as the model sees them, since copied ones come out as they were written."""
         rows, target = range(len(self.dev)), self.generator.lexicon.tokenization.target
-        said = [" ".join(words(output, target)) for output in self._greedy(rows)]
-        meant = [" ".join(words(self.dev[row]["target_text"], target)) for row in rows]
+        said = [" ".join(words_in_form(output, target)) for output in self._greedy(rows)]
+        meant = [" ".join(words_in_form(self.dev[row]["target_text"], target)) for row in rows]
         measure = tokenised_bleu(said, [meant]) if bleu else rouge(said, [meant])[6]  # ROUGE-L F1
         return measure.score or 0.0
 

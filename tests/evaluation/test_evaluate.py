@@ -9,11 +9,13 @@ import tiny
 from pointing.cli import main
 from pointing.config import Search
 from pointing.errors import Misuse
-from pointing.evaluation.evaluate import System, evaluate, generate, open_systems
+from pointing.evaluation.evaluate import System, TextForm, evaluate, generate, open_systems
+from pointing.evaluation.measures import EvaluationSet
+from pointing.evaluation.significance import Resampling
 from pointing.model.run import load_run
 from pointing.text.vocabulary import UNK, Vocabulary
 
-FEW = {"resamples": 20, "trials": 20}
+FEW = {"resampling": Resampling(resamples=20, trials=20)}
 GREEDY = Search(beam=1, max_length=12)
 
 
@@ -28,6 +30,10 @@ def folder(tmp_path_factory):
     return folder
 
 
+def dev(folder):
+    return EvaluationSet.read(folder / "dev.source", [folder / "dev.target"])
+
+
 def score(report, name, system=0):
     return report.json()["systems"][system]["scores"][name]["score"]
 
@@ -38,7 +44,7 @@ def names(report, system=0):
 
 def test_a_run_a_softmax_and_a_file_side_by_side(folder):
     systems = open_systems([folder / "run", folder / "softmax", folder / "nearly"], GREEDY)
-    report = evaluate(systems, folder / "dev.source", [folder / "dev.target"], **FEW)
+    report = evaluate(systems, dev(folder), **FEW)
     assert [system.name for system in report.systems] == ["run", "softmax", "nearly"]
     assert report.table().header == ["", "run", "softmax", "nearly"]
     assert score(report, "exact match", 2) == 95
@@ -65,8 +71,9 @@ def test_outputs_that_are_there_already_are_scored_as_those_generated_here(folde
     source = (folder / "dev.source").read_text().splitlines()
     target = (folder / "dev.target").read_text().splitlines()
     outputs = generate(System("x", run, GREEDY), source)
-    made = evaluate([System("x", run, GREEDY)], source, [target], **FEW).json()["systems"][0]
-    known = evaluate([System("x", run, GREEDY, outputs)], source, [target], **FEW).json()["systems"][0]
+    test = EvaluationSet.read(source, [target])
+    made = evaluate([System("x", run, GREEDY)], test, **FEW).json()["systems"][0]
+    known = evaluate([System("x", run, GREEDY, outputs)], test, **FEW).json()["systems"][0]
     assert len(outputs) == len(source)
     assert known["scores"] == made["scores"]
     assert known["reliability"] == made["reliability"]
@@ -80,7 +87,7 @@ def test_one_run_searched_in_two_ways(folder):
         System("unknown words stay", run, Search(**settings, allow_unk=True)),
         System("are replaced", run, Search(**settings, unk_replace=True)),
     ]
-    report = evaluate(systems, folder / "dev.source", [folder / "dev.target"], **FEW)
+    report = evaluate(systems, dev(folder), **FEW)
     assert score(report, "UNKs left") > 0
     assert score(report, "UNKs left", 1) == 0
     assert score(report, "copied words per 100 outputs", 1) > 0
@@ -88,8 +95,8 @@ def test_one_run_searched_in_two_ways(folder):
 
 def test_raw_leaves_text_as_it_is_but_copies_are_matched_as_the_model_reads(folder, tmp_path):
     run = System("x", load_run(folder / "run"), outputs=["NAME1 a", "b"])
-    test = (["name1 a", "b"], [["name2 A", "b"]])
-    folded, raw = evaluate([run], *test, **FEW), evaluate([run], *test, raw=True, **FEW)
+    test = EvaluationSet.read(["name1 a", "b"], [["name2 A", "b"]])
+    folded, raw = evaluate([run], test, **FEW), evaluate([run], test, form=TextForm(raw=True), **FEW)
     assert score(folded, "exact match") == 100
     assert score(raw, "exact match") == 50
     assert raw.json()["form"] == "as it is"
@@ -97,25 +104,25 @@ def test_raw_leaves_text_as_it_is_but_copies_are_matched_as_the_model_reads(fold
 
 
 def test_files_alone():
-    test = (None, [["The cat's 12 ."]])
+    test = EvaluationSet.read(None, [["The cat's 12 ."]])
     (plain,) = [System("f", outputs=["the cat 's 12."])]
-    report = evaluate([plain], *test, **FEW)
+    report = evaluate([plain], test, **FEW)
     assert score(report, "exact match") == 0
     assert "out-of-shortlist recall" not in names(report)
     assert report.notes == ["no copy measures: they take a source, and a run or a vocabulary"]
-    assert score(evaluate([plain], *test, lowercase=True, **FEW), "exact match") == 100  # the cat 's 12 .
-    assert score(evaluate([plain], *test, lowercase=True, tokenized=True, **FEW), "exact match") == 0
+    lower, spaces = TextForm(lowercase=True), TextForm(lowercase=True, tokenized=True)
+    assert score(evaluate([plain], test, form=lower, **FEW), "exact match") == 100  # the cat 's 12 .
+    assert score(evaluate([plain], test, form=spaces, **FEW), "exact match") == 0
 
 
 def test_files_with_a_vocabulary_and_training_text(tmp_path):
     (tmp_path / "train").write_text("a a b\n")
     report = evaluate(
         [System("f", outputs=["a zoe UNK q"])],
-        ["x zoe"],
-        [["a zoe b"]],
+        EvaluationSet.read(["x zoe"], [["a zoe b"]]),
+        form=TextForm(unk="UNK"),
         vocabulary=Vocabulary(["a", "b"], [2, 1]),
         training=tmp_path / "train",
-        unk="UNK",
         **FEW,
     )
     assert score(report, "out-of-shortlist recall") == 100
@@ -128,7 +135,7 @@ def test_files_with_a_vocabulary_and_training_text(tmp_path):
 def test_a_run_whose_training_text_is_gone_says_so(tmp_path):
     run = tiny.untrained(tmp_path)
     (tmp_path / "train.target").unlink()
-    report = evaluate(open_systems([run], GREEDY), tmp_path / "dev.source", [tmp_path / "dev.target"], **FEW)
+    report = evaluate(open_systems([run], GREEDY), dev(tmp_path), **FEW)
     assert not any(name.startswith("recall of words seen") for name in names(report))
     assert "train.target is not there" in report.notes[0]
 
@@ -137,7 +144,8 @@ def test_lines_of_every_kind_are_scored(folder, tmp_path):
     source = ["", "a " * 300, "name1\x00 a", "\u2028", "👩‍👩‍👧 a", "a"]
     (tmp_path / "s").write_bytes("\n".join(source).encode() + b"\xff\n")
     (tmp_path / "r").write_text("A\n" * 6)
-    report = evaluate(open_systems([folder / "run"], GREEDY), tmp_path / "s", [tmp_path / "r"], **FEW)
+    test = EvaluationSet.read(tmp_path / "s", [tmp_path / "r"])
+    report = evaluate(open_systems([folder / "run"], GREEDY), test, **FEW)
     report.write(tmp_path / "out")
     assert (tmp_path / "out" / "run.txt").read_bytes().count(b"\n") == 6
     assert report.notes[0] == "run: source line 2: 300 tokens, cut after 200 (2 such lines)"
@@ -148,53 +156,53 @@ def test_lines_of_every_kind_are_scored(folder, tmp_path):
 def test_names_are_as_short_as_they_can_be(folder, tmp_path):
     (tmp_path / "nearly").write_text("x\n")
     paths = [folder / "nearly", tmp_path / "nearly", tmp_path / "nearly"]
-    assert [one.name for one in open_systems(paths)] == [str(paths[0]), str(paths[1]), f"{paths[1]} (3)"]
+    assert [system.name for system in open_systems(paths)] == [str(paths[0]), str(paths[1]), f"{paths[1]} (3)"]
 
 
 def test_runs_of_different_text_settings_are_refused(folder, tmp_path):
     other = tiny.untrained(tmp_path, {"text": {"lowercase": False, "digits": "fold"}})
     systems = open_systems([folder / "run", other])
     with pytest.raises(Misuse, match=r"run was trained with text.lowercase True, .*run with False"):
-        evaluate(systems, folder / "dev.source", [folder / "dev.target"])
+        evaluate(systems, dev(folder))
+
+
+def with_entities(run, **more):
+    return tiny.with_settings(run, pointers=run.config.pointers.model_copy(update={"policy": "entities", **more}))
 
 
 def test_entities_that_keep_their_words_need_no_tags_to_generate(folder):
-    run = load_run(folder / "run")
-    pointers = run.config.pointers.model_copy(update={"policy": "entities", "anonymize": False})
-    run = tiny.with_settings(run, pointers=pointers)
-    report = evaluate([System("x", run, GREEDY)], ["a name1"], [["A name1"]], **FEW)
+    run = with_entities(load_run(folder / "run"), anonymize=False)
+    report = evaluate([System("x", run, GREEDY)], EvaluationSet.read(["a name1"], [["A name1"]]), **FEW)
     assert "copies right" in names(report)
     assert "switch accuracy" not in names(report)  # what should have been chosen, only tags can say
     (folder / "tags").write_text("a￨O name1￨B\n")
-    tags = {"source_tags": folder / "tags", "reference_tags": folder / "tags"}
-    report = evaluate([System("x", run, GREEDY)], ["a name1"], [["a name1"]], **tags, **FEW)
+    test = EvaluationSet.read(["a name1"], [["a name1"]], folder / "tags", folder / "tags")
+    report = evaluate([System("x", run, GREEDY)], test, **FEW)
     assert "switch accuracy" in names(report)
-    assert any(one.startswith("out-of-shortlist-recall") and "|tokens:tags|" in one for one in report.signatures())
+    assert any(line.startswith("out-of-shortlist-recall") and "|tokens:tags|" in line for line in report.signatures())
 
 
 def test_entities_need_their_tags(folder):
-    run = load_run(folder / "run")
-    pointers = run.config.pointers.model_copy(update={"policy": "entities"})
-    run = tiny.with_settings(run, pointers=pointers)
+    run = with_entities(load_run(folder / "run"))
     with pytest.raises(Misuse, match="the source needs tags too"):
-        evaluate([System("x", run)], ["a"], [["A"]])
+        evaluate([System("x", run)], EvaluationSet.read(["a"], [["A"]]))
     for name, tags, steps in (("t", "a￨O name1￨B\n", True), ("none", None, False)):
         path = None
         if tags is not None:
             path = folder / name
             path.write_text(tags)
         system = System("x", run, GREEDY, None if tags else ["A"])
-        report = evaluate([system], ["a name1"], [["a name1"]], source_tags=path, reference_tags=path, **FEW)
+        report = evaluate([system], EvaluationSet.read(["a name1"], [["a name1"]], path, path), **FEW)
         assert ("switch accuracy" in names(report)) is steps
     with pytest.raises(Misuse, match=r"t: tags of 1 lines, but there are 2 examples"):
-        evaluate([System("x", run)], ["a", "b"], [["A", "B"]], source_tags=folder / "t")
+        EvaluationSet.read(["a", "b"], [["A", "B"]], source_tags=folder / "t")
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"lowercase": True}, "its own text settings count"),
-        ({"tokenized": True}, "its own text settings count"),
+        ({"form": TextForm(lowercase=True)}, "its own text settings count"),
+        ({"form": TextForm(tokenized=True)}, "its own text settings count"),
         ({"source": None}, "give --source"),
         ({"references": []}, "at least one reference"),
         ({"systems": []}, "a run or a file"),
@@ -206,7 +214,8 @@ def test_misuse_is_told(folder, more, message):
     given = {"systems": [System("x", load_run(folder / "run"))], "source": folder / "dev.source"}
     given |= {"references": [folder / "dev.target"]} | more
     with pytest.raises(Misuse, match=message):
-        evaluate(given.pop("systems"), given.pop("source"), given.pop("references"), **given)
+        test = EvaluationSet.read(given.pop("source"), given.pop("references"))
+        evaluate(given.pop("systems"), test, **given)
 
 
 # the command
@@ -264,7 +273,7 @@ def test_what_is_wrong_is_said_in_one_line(folder, arguments, message, monkeypat
     monkeypatch.setattr(sys, "argv", ["pointing", "evaluate", *arguments])
     with pytest.raises(SystemExit) as stopped:
         main()
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert stopped.value.code == 2
-    assert message in said
-    assert len(said.splitlines()) == 1
+    assert message in printed
+    assert len(printed.splitlines()) == 1

@@ -8,7 +8,7 @@ import pytest
 from pointing.evaluation import plots
 from pointing.evaluation.copy_metrics import switch_scores
 from pointing.evaluation.report import Scored, compare
-from pointing.evaluation.significance import Measure, ratio
+from pointing.evaluation.significance import Measure, Resampling, ratio
 
 
 def mean(values, name="accuracy", signature=None):
@@ -28,7 +28,7 @@ HALF = np.arange(40) % 2
 
 
 def small(*systems, **more):
-    return compare(systems, resamples=100, trials=200, **more)
+    return compare(systems, resampling=Resampling(resamples=100, trials=200), **more)
 
 
 def test_a_table_by_hand():
@@ -52,7 +52,12 @@ def test_a_table_by_hand():
 
 def test_a_p_value_is_never_shown_as_0():
     systems = [Scored(str(k), [""] * 40, [mean(values)]) for k, values in enumerate((ZEROS, ONES))]
-    assert compare(systems, resamples=100, trials=2000).differences_table().rows[0][1].endswith("p 0.010 / <0.001")
+    assert (
+        compare(systems, resampling=Resampling(resamples=100, trials=2000))
+        .differences_table()
+        .rows[0][1]
+        .endswith("p 0.010 / <0.001")
+    )
 
 
 def test_the_same_system_differs_in_nothing():

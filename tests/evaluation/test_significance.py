@@ -108,7 +108,7 @@ def test_small_blocks_change_nothing(monkeypatch):
     reference, system, baseline = systems(lines=33, worse=0.79)  # p is nowhere near its ends
     ours, base = [bleu(system, [reference])], [bleu(baseline, [reference])]
     whole = paired_bootstrap(ours, base), paired_randomisation(ours, base, trials=200)
-    monkeypatch.setattr(significance, "CELLS", 33 * 40)
+    monkeypatch.setattr(significance, "CELLS_IN_MEMORY", 33 * 40)
     assert (paired_bootstrap(ours, base), paired_randomisation(ours, base, trials=200)) == whole
 
 
@@ -169,7 +169,6 @@ def test_intervals_hold_their_scores():
     measures = all_measures(system, reference)
     for measure, interval in zip(measures, intervals(measures), strict=True):
         assert interval.low <= measure.score <= interval.high
-        assert (interval.resamples, interval.seed) == (1000, 12345)
 
 
 @settings(max_examples=50, deadline=None)
@@ -203,7 +202,7 @@ def test_what_cannot_be_resampled_is_misuse():
     with pytest.raises(Misuse, match="level"):
         intervals([mean([0, 1])], level=95)
     for test in (paired_bootstrap, paired_randomisation):
-        with pytest.raises(Misuse, match="the system has 2 examples, the baseline 3"):
+        with pytest.raises(Misuse, match="a score of 2 examples, mean of 3"):
             test([mean([0, 1])], [mean([0, 1, 1])])
         with pytest.raises(Misuse, match="the system has 1, the baseline 2"):
             test([mean([0, 1])], [mean([0, 1])] * 2)

@@ -18,6 +18,8 @@ from pointing.corpus.preparation import prepare
 from pointing.corpus.statistics import show_example, statistics_tables
 from pointing.errors import Misuse
 from pointing.evaluation.evaluate import System, evaluate
+from pointing.evaluation.measures import EvaluationSet
+from pointing.evaluation.significance import Resampling
 from pointing.generation.command import load_generator
 from pointing.model.run import load_run
 from pointing.text.subwords import WHOLE, Merges, join_pieces, learn_merges, split_into_pieces
@@ -298,16 +300,15 @@ def test_runs_of_words_and_of_pieces_are_compared_in_words(tmp_path):
         (name, load_run(tiny.untrained(tmp_path, *changes, name=name)))
         for name, changes in (("words", ()), ("pieces", (BPE,)))
     ]
-    source, reference = tmp_path / "dev.source", tmp_path / "dev.target"
-    few = {"resamples": 20, "trials": 20}
+    test, few = EvaluationSet.read(tmp_path / "dev.source", [tmp_path / "dev.target"]), Resampling(20, 20)
     systems = [System(name, run, Search(beam=1, max_length=20)) for name, run in runs]
-    report = evaluate(systems, source, [reference], **few)
+    report = evaluate(systems, test, resampling=few)
     shortlists = [
         next(m.signature for m in system.measures if m.name == "out-of-shortlist recall") for system in report.systems
     ]
     assert shortlists[0] == shortlists[1]  # measured by the same words
     assert not any("pieces" in note for note in report.notes)
-    report = evaluate(systems[1:], source, [reference], **few)
+    report = evaluate(systems[1:], test, resampling=few)
     assert any("words of several pieces count as outside the shortlist" in note for note in report.notes)
 
 
@@ -315,5 +316,6 @@ def test_the_switch_of_a_run_of_pieces_is_measured(tmp_path):
     changes = {"pointers": {"policy": "all-matches"}, "model": {"output": "pointer-softmax"}}
     run = load_run(tiny.untrained(tmp_path, BPE, changes))
     system = System("x", run, Search(beam=1, max_length=20))
-    report = evaluate([system], tmp_path / "dev.source", [tmp_path / "dev.target"], resamples=20, trials=20)
+    test = EvaluationSet.read(tmp_path / "dev.source", [tmp_path / "dev.target"])
+    report = evaluate([system], test, resampling=Resampling(20, 20))
     assert {"switch accuracy", "pointer accuracy", "copies right"} <= {m.name for m in report.systems[0].measures}
