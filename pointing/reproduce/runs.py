@@ -115,7 +115,9 @@ def train_runs(planned: Sequence[PlannedRun], workers: int | None = None) -> Non
 
 
 def _has_begun(run: PlannedRun) -> bool:
-    return (run.folder / "config.yaml").exists()
+    from pointing.model.run import SETTINGS
+
+    return (run.folder / SETTINGS).exists()
 
 
 def _updates(run: PlannedRun) -> int:
