@@ -54,10 +54,10 @@ def demo(
     """Train both models on a generated corpus full of names, and show them names that they have never seen."""
     from rich.console import Console
 
-    from pointing import demo
+    from pointing.demo import run_demo
     from pointing.generation.output import show
 
-    table, outputs = demo.run(out, updates)
+    table, outputs = run_demo(out, updates)
     table.show()
     console = Console(highlight=False, soft_wrap=True)
     for output in outputs:

@@ -1,4 +1,4 @@
-"""`pointing demo`: a generated corpus full of names, both models trained on it, and what they make of unseen names."""
+"""`pointing demo`: generates a corpus full of names, trains both models on it, and shows their outputs on new names."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from pointing.evaluation.evaluate import System, evaluate
 from pointing.evaluation.measures import EvaluationSet
 from pointing.generation.command import load_generator
 from pointing.generation.output import Output
-from pointing.model.run import load_run
+from pointing.model.run import SETTINGS, load_run
 from pointing.system.progress import say
 from pointing.system.tables import Table
 from pointing.training.loop import train
 
-OUTPUTS = {"softmax": "demo-softmax", "pointer-softmax": "demo"}  # each with its run's folder beside the other
-SHOWN = (
+MEASURES = (  # rows of the table
     "BLEU",
     "exact match",
     "out-of-shortlist recall",
@@ -32,13 +31,20 @@ LINES = [
 ]
 
 
-def settings(data: Path, output: str, updates: int) -> Config:
+def demo_settings(data: Path, output: str, updates: int) -> Config:
     files = {
-        part: {"source": str(data / f"{part}.en"), "target": str(data / f"{part}.fr")} for part in ("train", "dev")
+        split: {"source": str(data / f"{split}.en"), "target": str(data / f"{split}.fr")} for split in ("train", "dev")
     }
     training = {
-        **{"optimizer": "adam", "learning_rate": 0.003, "warmup": 50, "decay": "linear", "batch": 64},
-        **{"updates": updates, "validate_every": max(1, updates // 3), "samples": 2, "threads": 1},
+        "optimizer": "adam",
+        "learning_rate": 0.003,
+        "warmup": 50,
+        "decay": "linear",
+        "batch": 64,
+        "updates": updates,
+        "validate_every": max(1, updates // 3),
+        "samples": 2,
+        "threads": 1,
     }
     return checked(
         Config,
@@ -51,19 +57,21 @@ def settings(data: Path, output: str, updates: int) -> Config:
     )
 
 
-def run(out: Path, updates: int = 800) -> tuple[Table, list[Output]]:
-    """Trains, or goes on where it was cut off; returns the scores on unseen names, and a few outputs to look at."""
+def run_demo(out: Path, updates: int = 800) -> tuple[Table, list[Output]]:
+    """Trains both models, or resumes them. Returns their scores on unseen names, and a few outputs to look at.
+
+    The pointer softmax's run is `out`; the softmax's run, the text and the corpus are folders beside it.
+    """
     data, corpus = out.parent / f"{out.name}-data", out.parent / f"{out.name}-corpus"
     if not data.exists():
         say(str(names.bring(data)))
     systems = []
-    for output, name in OUTPUTS.items():
-        folder = out if name == "demo" else out.parent / f"{out.name}-softmax"
+    for output, folder in (("softmax", out.parent / f"{out.name}-softmax"), ("pointer-softmax", out)):
         say(f"\n{output}, into {folder}")
-        train(settings(data, output, updates), corpus, folder, resume=(folder / "config.yaml").exists())
+        train(demo_settings(data, output, updates), corpus, folder, resume=(folder / SETTINGS).exists())
         systems.append(System(output, load_run(folder)))
     report = evaluate(systems, EvaluationSet.read(data / "test.en", [data / "test.fr"]))
     whole = report.table()
-    rows = [row for row in whole.rows if row[0] in SHOWN]
+    rows = [row for row in whole.rows if row[0] in MEASURES]
     table = Table("1,000 test sentences; none of their names was seen in training", whole.header, rows)
     return table, load_generator(out, "cpu").generate(LINES)

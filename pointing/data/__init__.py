@@ -1,1 +1,1 @@
-"""Where public corpora come from: each source brings plain parallel text, one example a line, into a folder."""
+"""Public corpora: a module for each source, which writes parallel text, one example on each line, to a folder."""

@@ -1,7 +1,7 @@
-"""Description translations through the machine's own apt client, in a state folder of its own.
+"""Fetches Debian's translated package descriptions with the machine's own apt client.
 
-Needs no root and leaves the system's lists alone: apt reads the system's sources and keys, and writes to a temporary
-folder, which is gone afterwards.
+This needs no root and does not change the system's lists: apt reads the system's sources and keys, but writes to a
+temporary folder, which is removed at the end.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from pointing.errors import Failure, Misuse
 from pointing.system.progress import progress
 
-# Read after the system's own settings. The hooks are the system's, and none of its business is done here;
-# the package lists themselves are not needed.
+# apt reads these settings after the system's own. They switch off the system's hooks, which are not for this folder,
+# and the package lists, which are not needed.
 SETTINGS = """
 Dir::State "{folder}";
 Dir::State::lists "{folder}/lists";
@@ -42,14 +42,19 @@ STATUS = re.compile(r"dlstatus:\d+:([\d.]+):(.*)")
 
 @dataclass(frozen=True)
 class Translations:
-    files: dict[str, list[Path]]  # by language, as far as there are any
+    """The fetched files, and what apt warned of."""
+
+    files: dict[str, list[Path]]  # by language
     suites: list[str]
     warnings: list[str]
 
 
 @contextmanager
 def translations(languages: Sequence[str], suite: str | None = None) -> Iterator[Translations]:
-    """The Translation files of all suites and components in the machine's sources (or of one suite), while inside."""
+    """The Translation files of all suites and components in the machine's sources, or of one suite.
+
+    The files exist until the block ends.
+    """
     apt_get = shutil.which("apt-get")
     if apt_get is None:
         raise Misuse(
@@ -62,24 +67,27 @@ def translations(languages: Sequence[str], suite: str | None = None) -> Iterator
     with tempfile.TemporaryDirectory(prefix="pointing-apt-") as temporary:
         folder = Path(temporary)
         settings = _prepare(folder, languages)
-        said = _update([apt_get, "-c", str(settings)])
+        messages = _update([apt_get, "-c", str(settings)])
         targets = _targets([apt_get, "-c", str(settings)])
         if suite is not None:
-            known = sorted({name for target in targets for name in target.suites})
+            suites = sorted({name for target in targets for name in target.suites})
             targets = [target for target in targets if suite in target.suites]
-            if known and not targets:
-                raise Misuse(f"there is no suite {suite!r} in this machine's apt sources: they have {', '.join(known)}")
+            if suites and not targets:
+                raise Misuse(
+                    f"there is no suite {suite!r} in this machine's apt sources: they have {', '.join(suites)}"
+                )
         files: dict[str, list[Path]] = defaultdict(list)
         for target in targets:
             files[target.language].append(target.file)
         for language in languages:
             if language not in files:
-                raise _not_there(language, _offered(folder / "lists"), said)
-        yield Translations(dict(files), sorted({target.suites[0] for target in targets}), _complaints(said))
+                raise _missing_language(language, _offered(folder / "lists"), messages)
+        yield Translations(dict(files), sorted({target.suites[0] for target in targets}), _warnings(messages))
 
 
 def _prepare(folder: Path, languages: Sequence[str]) -> Path:
-    folder.chmod(0o755)  # apt started by root fetches as the user _apt, who must come in here
+    """Makes the folders that apt needs; returns the file of its settings."""
+    folder.chmod(0o755)  # if root starts apt, apt fetches as the user _apt, who needs access to this folder
     for path in ("lists/partial", "cache/archives/partial"):
         (folder / path).mkdir(parents=True)
     (folder / "status").touch()
@@ -90,8 +98,8 @@ def _prepare(folder: Path, languages: Sequence[str]) -> Path:
 
 
 def _update(apt_get: list[str]) -> list[str]:
-    """apt-get update; returns what it said. Its exit code says little: one source may fail and the others suffice."""
-    said: list[str] = []
+    """Runs apt-get update and returns its messages. Its exit code is ignored: one source may fail, others suffice."""
+    messages: list[str] = []
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     with (
         progress("fetching descriptions with apt", 100, "%") as bar,
@@ -114,25 +122,28 @@ def _update(apt_get: list[str]) -> list[str]:
                     bar.advance(max(0, int(float(status[1])) - percent))
                     percent = max(percent, int(float(status[1])))
                 else:
-                    said.append(line.strip())
+                    messages.append(line.strip())
         except BaseException:
             apt.terminate()
             raise
-    return said
+    return messages
 
 
-def _complaints(said: list[str]) -> list[str]:
-    return [line for line in said if line.startswith(("E:", "W:"))]
+def _warnings(messages: list[str]) -> list[str]:
+    return [line for line in messages if line.startswith(("E:", "W:"))]
 
 
 @dataclass(frozen=True)
 class _Target:
+    """A Translation file."""
+
     language: str
-    suites: list[str]  # its names: as in the sources, suite, codename
+    suites: list[str]  # its suite's names: as in the sources, suite, codename
     file: Path
 
 
 def _targets(apt_get: list[str]) -> list[_Target]:
+    """The Translation files that apt has fetched."""
     fields = "$(LANGUAGE)\t$(RELEASE)\t$(SUITE)\t$(CODENAME)\t$(FILENAME)"
     result = subprocess.run(
         [*apt_get, "indextargets", "--format", fields, "Created-By: Translations"],
@@ -156,8 +167,9 @@ def _offered(lists: Path) -> list[str]:
     return sorted(set(re.findall(r"i18n/Translation-([a-zA-Z_]+)", text)))
 
 
-def _not_there(language: str, offered: list[str], said: list[str]) -> Failure:
+def _missing_language(language: str, offered: list[str], messages: list[str]) -> Failure:
+    """The error for a language that was not fetched: Debian does not have it, or apt has failed."""
     if offered and language not in offered:
         return Misuse(f"Debian has no descriptions in {language!r}: it has {', '.join(offered)}")
-    last = " ".join((_complaints(said) or said)[-3:])
+    last = " ".join((_warnings(messages) or messages)[-3:])
     return Failure(f"apt did not bring the descriptions in {language!r}; it said: {last or 'nothing'}")

@@ -1,6 +1,6 @@
 """Debian's package descriptions: translations (en → fr, or any two languages), or long description → synopsis.
 
-Tens of thousands of examples full of names: programs, formats, libraries, people.
+These are tens of thousands of examples full of names: programs, formats, libraries, people.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pathlib import Path
 from pointing.data import descriptions
 from pointing.data.apt import translations
 from pointing.data.descriptions import Description
-from pointing.data.parallel import Corpus, Summary, writing
+from pointing.data.parallel import CorpusWriter, Summary, writing
 from pointing.data.split import deal, groups
 from pointing.errors import Misuse
 from pointing.system.progress import track
 
-LONG_ENOUGH = 40  # characters: shorter texts ("LIRC", "remote control (LIRC)") may well differ in length
-TOO_DIFFERENT = 2.5  # times as long, or as short, as is usual between the two languages
+LONG_ENOUGH = 40  # characters; shorter texts ("LIRC", "remote control (LIRC)") may differ in length by any factor
+TOO_DIFFERENT = 2.5  # the largest factor by which a pair's ratio of lengths may differ from the median ratio
 
 Pair = tuple[str, str]
 
 
 @dataclass
 class Document:
-    """What one description gives: its pairs, and all the texts through which it could leak into another split."""
+    """The pairs of one description, and all its texts, so that no text is in two splits."""
 
     package: str
     pairs: list[Pair]
@@ -46,9 +46,9 @@ def bring(
     seed: int = 1,
     suite: str | None = None,
 ) -> Summary:
-    """Writes train, dev and test, each with a file for each side and one that names the package of each line.
+    """Writes train, dev and test: a file for each side, and a file with the package of each line.
 
-    With synopsis, the sides are `description` and `synopsis`, both in the first of the languages.
+    With `synopsis`, the sides are `description` and `synopsis`, both in the first of the languages.
     """
     source, target = languages
     if min(dev, test) < 0:
@@ -73,12 +73,12 @@ def bring(
 
 
 def _read(files: Iterable[Path]) -> dict[str, Description]:
-    """The descriptions by their md5; several packages, and several suites, may have the very same."""
-    found: dict[str, Description] = {}
+    """The descriptions by their md5: several packages, or suites, may have the same description."""
+    by_md5: dict[str, Description] = {}
     for file in files:
-        for description in track(descriptions.read(file), f"reading {file.name}", None, "descriptions"):
-            found.setdefault(description.md5, description)
-    return found
+        for description in track(descriptions.read_descriptions(file), f"reading {file.name}", None, "descriptions"):
+            by_md5.setdefault(description.md5, description)
+    return by_md5
 
 
 def _translations(
@@ -92,7 +92,7 @@ def _translations(
         pairs = list(descriptions.paired(left[md5], right[md5]))
         if len(pairs) == 1 and left[md5].body:
             left_out["bodies whose paragraphs do not match"] += 1
-        texts = {text for pair in pairs for text in pair}.union(left[md5].pieces(), right[md5].pieces())
+        texts = {text for pair in pairs for text in pair}.union(left[md5].texts(), right[md5].texts())
         documents.append(Document(left[md5].package, pairs, texts))
     _drop(documents, _half_empty, "pairs with an empty side", left_out)
     _drop(documents, _untranslated, "pairs with the same text on both sides", left_out)
@@ -100,8 +100,8 @@ def _translations(
     usual = statistics.median(ratios) if ratios else 0.0
 
     def different(pair: Pair) -> bool:
-        off = abs(_log_ratio(pair) - usual)
-        return off > math.log(TOO_DIFFERENT) and max(map(len, pair)) >= LONG_ENOUGH
+        deviation = abs(_log_ratio(pair) - usual)
+        return deviation > math.log(TOO_DIFFERENT) and max(map(len, pair)) >= LONG_ENOUGH
 
     _drop(documents, different, "pairs of too different lengths", left_out)
     return documents
@@ -109,7 +109,7 @@ def _translations(
 
 def _synopses(by_md5: dict[str, Description], left_out: Counter[str]) -> list[Document]:
     documents = [
-        Document(description.package, [(description.long(), description.title)], set(description.pieces()))
+        Document(description.package, [(description.long(), description.title)], set(description.texts()))
         for description in by_md5.values()
         if description.long()
     ]
@@ -119,6 +119,7 @@ def _synopses(by_md5: dict[str, Description], left_out: Counter[str]) -> list[Do
 
 
 def _drop(documents: list[Document], bad: Callable[[Pair], bool], reason: str, left_out: Counter[str]) -> None:
+    """Removes the bad pairs, and counts them under the reason."""
     for document in documents:
         good = [pair for pair in document.pairs if not bad(pair)]
         if len(good) < len(document.pairs):
@@ -142,7 +143,7 @@ def _half_empty(pair: Pair) -> bool:
 
 
 def _untranslated(pair: Pair) -> bool:
-    """Equal but for case and marks: a font's name, a command, or a text that nobody translated."""
+    """True if both sides are equal apart from case and punctuation: names, commands, texts that nobody translated."""
     left, right = (re.sub(r"[\W_]+", " ", text.casefold()).strip() for text in pair)
     return left == right
 
@@ -151,7 +152,7 @@ def _log_ratio(pair: Pair) -> float:
     return math.log(len(pair[1]) / len(pair[0]))
 
 
-def _write(documents: list[Document], corpus: Corpus, held_out: dict[str, int], seed: int) -> None:
+def _write(documents: list[Document], corpus: CorpusWriter, held_out: dict[str, int], seed: int) -> None:
     counts = [len(document.pairs) for document in documents]
     if sum(counts) < 2 * sum(held_out.values()):
         raise Misuse(f"there are only {sum(counts):,} pairs: ask for fewer in dev and test than {held_out}")

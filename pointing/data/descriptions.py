@@ -1,8 +1,8 @@
-"""A package's description, and its translation beside it: read, taken apart, paired piece by piece.
+"""Reads package descriptions, splits them into pieces, and pairs the pieces of a description and its translation.
 
-Package: pear                                A title, then paragraphs, with ` .` for an empty line.
-Description-md5: 0a1b...                     Lines that begin with two spaces stand as they are,
-Description-en: tool for pears               which is how lists are made.
+Package: pear                                A title, then paragraphs; ` .` is an empty line.
+Description-md5: 0a1b...                     Lines that begin with two spaces are not wrapped:
+Description-en: tool for pears               lists are written so.
  It peels pears, and
  slices them.                                The md5 is that of the English text: a translation
  .                                           with the same md5 is of exactly this text.
@@ -24,13 +24,13 @@ from pointing.system.files import read_text
 BULLET = re.compile(r"(?:[-–—−]{1,2}|[*+•·・‣▪►]|o|\d{1,2}[.)]|[a-z]\))\s+")
 CONJUNCTION = re.compile(r"(and|or|to|et|ou|und|oder|bzw|y|o|e|och|eller|en|of)\b")
 NAME = re.compile(r"[A-Za-z0-9][\w.+/-]{2,}[A-Za-z0-9]", re.ASCII)
-NO_BREAK_SPACE = "\u22c5"  # ⋅ is how Debian's translation pages show a no-break space; thousands were saved as such
+NO_BREAK_SPACE = "\u22c5"  # ⋅: Debian's translation pages show no-break spaces so, and thousands were saved so
 INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u200b\ufeff]")  # stray control characters, soft hyphens
 
 
 @dataclass
 class Piece:
-    """A stretch of a description: a paragraph, an item of a list, or a block of lines that stand as they are."""
+    """A part of a description: a paragraph, an item of a list, or a block of lines that are not wrapped."""
 
     kind: str  # "paragraph", "item" or "block"
     indent: int
@@ -47,20 +47,21 @@ class Description:
     package: str
     md5: str
     title: str
-    body: list[list[Piece]]  # sections, between empty lines
+    body: list[list[Piece]]  # sections, which empty lines separate
 
-    def pieces(self) -> Iterator[str]:
+    def texts(self) -> Iterator[str]:
+        """The title and the text of each piece."""
         yield self.title
         for section in self.body:
             for piece in section:
                 yield piece.text
 
     def long(self) -> str:
-        """All but the title, as one line."""
-        return whole([piece for section in self.body for piece in section])
+        """Everything but the title, as one line."""
+        return as_line([piece for section in self.body for piece in section])
 
 
-def read(path: Path) -> Iterator[Description]:
+def read_descriptions(path: Path) -> Iterator[Description]:
     """The descriptions of one Translation file."""
     package = md5 = title = ""
     body: list[str] = []
@@ -82,15 +83,15 @@ def read(path: Path) -> Iterator[Description]:
 
 
 def sections(lines: list[str]) -> list[list[Piece]]:
-    """A description's lines, without their first space, taken apart at empty lines and then into pieces."""
-    found: list[list[Piece]] = [[]]
+    """The sections of a description, each as its pieces; `lines` are without their first space."""
+    result: list[list[Piece]] = [[]]
     for line in lines:
         text = line.replace(NO_BREAK_SPACE, " ").strip()
         if text in (".", ""):
-            found.append([])
+            result.append([])
             continue
         indent = len(line) - len(line.lstrip(" "))
-        section = found[-1]
+        section = result[-1]
         last = section[-1] if section else None
         bullet = BULLET.match(text)
         if bullet and (indent or _list_may_begin_after(last)):
@@ -99,22 +100,23 @@ def sections(lines: list[str]) -> list[list[Piece]]:
             last.lines.append(text)
         else:
             section.append(Piece("block" if indent else "paragraph", indent, [text]))
-    return [section for section in found if section]
+    return [section for section in result if section]
 
 
 def _list_may_begin_after(last: Piece | None) -> bool:
-    """A dash that begins an unindented line may be a bullet, or a dash in a sentence that was wrapped there."""
+    """True if a dash that begins an unindented line can be a bullet; else it is a dash inside a wrapped sentence."""
     return last is None or last.lines[-1].endswith(":") or (last.kind == "item" and last.indent == 0)
 
 
 def _continues(last: Piece, indent: int) -> bool:
+    """True if a line with this indent belongs to the last piece."""
     if last.kind == "item":
         return indent > 0 or last.indent == 0
     return (last.kind == "block") == (indent > 0)
 
 
 def unwrap(lines: list[str]) -> str:
-    """Lines as one: a space between them, but none after a hyphen (cross-/platform) or within Chinese or Japanese."""
+    """Lines as one, with spaces between them, but not after a hyphen (cross-/platform) or in Chinese or Japanese."""
     text = ""
     for line in lines:
         line = " ".join(INVISIBLE.sub("", line.replace(NO_BREAK_SPACE, " ")).split())
@@ -128,26 +130,26 @@ def _unspaced(character: str) -> bool:
     return wide and not "\uac00" <= character <= "\ud7a3"  # Korean has spaces
 
 
-def whole(pieces: list[Piece]) -> str:
-    """Pieces as one line; what was a list keeps its bullets, which now tell its items apart."""
+def as_line(pieces: list[Piece]) -> str:
+    """Pieces as one line; the items of a list keep their bullets, which separate them."""
     return " ".join(f"{piece.bullet} {piece.text}".strip() for piece in pieces)
 
 
 def paired(source: Description, target: Description) -> Iterator[tuple[str, str]]:
-    """Title with title, then piece with piece where both sides are made alike; else section with section.
+    """Pairs the titles, then the pieces of each section if they match, else the whole sections.
 
-    If even the number of sections differs, and the pieces too, only the titles are paired.
+    If the numbers of sections differ, all pieces are paired if they match, else only the titles are.
     """
     yield source.title, target.title
     if len(source.body) == len(target.body):
         for left, right in zip(source.body, target.body, strict=True):
-            if _alike(left, right):
+            if _match(left, right):
                 yield from _piecewise(left, right)
             else:
-                yield whole(left), whole(right)
+                yield as_line(left), as_line(right)
     else:
         left, right = ([piece for section in side.body for piece in section] for side in (source, target))
-        if _alike(left, right):
+        if _match(left, right):
             yield from _piecewise(left, right)
 
 
@@ -155,8 +157,8 @@ def _piecewise(left: list[Piece], right: list[Piece]) -> Iterator[tuple[str, str
     return ((a.text, b.text) for a, b in zip(left, right, strict=True))
 
 
-def _alike(left: list[Piece], right: list[Piece]) -> bool:
-    """The same kinds of pieces in the same order, and no item moved: translators sort some lists anew."""
+def _match(left: list[Piece], right: list[Piece]) -> bool:
+    """True if both have the same kinds of pieces in the same order, and no item of a list is in another place."""
     if [piece.kind for piece in left] != [piece.kind for piece in right]:
         return False
     places, others = _places_of_names(left), _places_of_names(right)
@@ -164,7 +166,7 @@ def _alike(left: list[Piece], right: list[Piece]) -> bool:
 
 
 def _places_of_names(pieces: list[Piece]) -> dict[str, int]:
-    """For each word that stands in one item only: which."""
+    """The place of each name that occurs in only one piece, if that piece is an item of a list."""
     places: dict[str, int] = {}
     repeated: set[str] = set()
     for place, piece in enumerate(pieces):

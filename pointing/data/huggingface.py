@@ -1,4 +1,4 @@
-"""Any translation or summarization set that Hugging Face `datasets` can load, from the hub or from a local path."""
+"""Translation and summarization sets that Hugging Face `datasets` can load, from the hub or from a local path."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pointing.data.parallel import Corpus, Summary, writing
+from pointing.data.parallel import CorpusWriter, Summary, writing
 from pointing.errors import Failure, Misuse, missing_extra
 from pointing.system.progress import track
 
@@ -30,8 +30,8 @@ def bring(
 ) -> Summary:
     """Writes a file for each split and column, named after the column: `translation.en` gives `train.en`.
 
-    splits: which of its splits become which of ours; unless given, train, validation (as dev) and test, as far as
-    they are there. limit: at most so many examples of each. Examples are streamed, so that memory does not grow.
+    `splits` maps the set's splits to ours; by default train, validation (as dev) and test, if the set has them. `limit`
+    is the largest number of examples of a split. Examples are streamed, so the memory does not grow.
     """
     columns = (source_column, target_column)
     loaded = _load(name, config, revision)
@@ -52,7 +52,7 @@ def bring(
     return corpus.summary()
 
 
-def _add(split: str, texts: list[str], corpus: Corpus) -> None:
+def _add(split: str, texts: list[str], corpus: CorpusWriter) -> None:
     lines = [LINE_BREAK.sub(" ", text).strip() for text in texts]
     if not all(lines):
         corpus.left_out["pairs with an empty side"] += 1
@@ -64,12 +64,12 @@ def _add(split: str, texts: list[str], corpus: Corpus) -> None:
 
 
 def _load(name: str, config: str | None, revision: str | None) -> Mapping[str, Any]:
-    """The set's splits by name, each something to iterate over."""
+    """The set's splits by name; a split is an iterable of examples."""
     try:
         import datasets
     except ImportError:
         raise missing_extra("datasets", "huggingface") from None
-    datasets.disable_progress_bars()  # there is one of our own
+    datasets.disable_progress_bars()  # pointing shows its own
     path = Path(name)
     try:
         if path.is_file():
@@ -88,7 +88,7 @@ def _load(name: str, config: str | None, revision: str | None) -> Mapping[str, A
         ) from error
     except (FileNotFoundError, ValueError, RuntimeError) as error:  # no such set; no such config; needs a script
         raise Misuse(f"{name} cannot be loaded: {_line(error)}") from error
-    except Exception as error:  # of the hub's and the network's many
+    except Exception as error:  # the hub and the network raise many kinds of errors
         raise Failure(f"{name} could not be fetched: {_line(error)}") from error
 
 
@@ -106,16 +106,16 @@ def _format(path: Path) -> str:
 def _rows(split: Any, name: str) -> Iterator[Mapping[str, Any]]:
     try:
         yield from split
-    except Exception as error:  # whatever the network, the disk or a reader of some format may raise
+    except Exception as error:  # errors of the network, of the disk, of a format's reader
         raise Failure(f"{name}: reading stopped: {_line(error)}") from error
 
 
 def _text(row: Mapping[str, Any], column: str, name: str) -> str:
-    """The text in a column: `summary`, or within one: `translation.en`, `highlights.0`."""
+    """The text in a column (`summary`), or in a part of a column (`translation.en`, `highlights.0`)."""
     value: Any = row
     rest = column
     while rest and value is not None:
-        # a column's own name may have dots
+        # the name of a column may itself have dots
         key, rest = (rest, "") if isinstance(value, Mapping) and rest in value else _first_part(rest)
         if isinstance(value, Mapping) and key in value:
             value = value[key]
@@ -142,7 +142,7 @@ def _columns(row: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _sides(columns: tuple[str, str]) -> list[str]:
-    """Names for the files: the columns' last parts, or all of them where those are the same."""
+    """Names for the files: the last parts of the columns' names, or the whole names if the last parts are the same."""
     last = [column.rpartition(".")[2] for column in columns]
     if last[0] == last[1] or any(name.isdecimal() for name in last):
         last = list(columns)

@@ -1,8 +1,8 @@
-"""A generated corpus of short software sentences, English → French, full of names that no shortlist can hold.
+"""A generated corpus of short sentences about software, English → French, full of names outside any shortlist.
 
-Sentences are put together from a small grammar; packages, machines, people, versions and files are made up. Some
-sentences name their things in another order than their translation does, so counting positions is not enough. No name
-of the dev and test parts occurs in the training part.
+Sentences come from a small grammar; the names of packages, machines, people, versions and files are invented. In some
+sentences the names have another order than in the translation, so a model cannot just count positions. No name of dev
+and test occurs in the training text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pointing.data.parallel import Summary, writing
 
-# {p} a package, {q} another, {h} a machine, {n} a person, {v} a version, {f} a file; [a] [w] [k] one of the lists below
+# {p} {q} packages, {h} a machine, {n} a person, {v} a version, {f} a file; [a] [w] [k] an entry of the lists below
 SENTENCES = [
     ("please install {p} on {h}", "veuillez installer {p} sur {h}"),
     ("{p} depends on {q}", "{q} est requis par {p}"),
@@ -43,47 +43,26 @@ KINDS = [
     ("interface", "l’ interface"), ("application", "l’ application"), ("extension", "l’ extension"),
 ]  # fmt: skip
 START = [
-    "b",
-    "br",
-    "c",
-    "d",
-    "f",
-    "fl",
-    "g",
-    "gr",
-    "h",
-    "j",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "qu",
-    "r",
-    "s",
-    "t",
-    "tr",
-    "v",
-    "z",
-]
+    "b", "br", "c", "d", "f", "fl", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "qu", "r", "s", "t", "tr", "v", "z",
+]  # fmt: skip
 MIDDLE = ["a", "e", "i", "o", "u", "y"]
 END = ["n", "r", "s", "x", "l", "m", "t", "k", "nd"]
 
 
 class Names:
-    """Made-up names, none of them twice."""
+    """Invented names, each only once."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.made: set[str] = set()
+        self.used: set[str] = set()
 
     def __call__(self, kind: str) -> str:
-        while (name := self._make(kind)) in self.made:
+        while (name := self._invent(kind)) in self.used:
             pass
-        self.made.add(name)
+        self.used.add(name)
         return name
 
-    def _make(self, kind: str) -> str:
+    def _invent(self, kind: str) -> str:
         pick = self.random.choice
         word = "".join(pick(START) + pick(MIDDLE) for _ in range(pick([1, 2, 2, 3]))) + pick(["", *END])
         number = self.random.randrange(1, 1000)
@@ -101,6 +80,7 @@ class Names:
 
 
 def pairs(count: int, names: Names) -> Iterator[tuple[str, str]]:
+    """Random sentences with their translations."""
     pick = names.random.choice
     for _ in range(count):
         english, french = pick(SENTENCES)
@@ -109,15 +89,15 @@ def pairs(count: int, names: Names) -> Iterator[tuple[str, str]]:
                 name = names(slot)
                 english, french = (text.replace("{" + slot + "}", name) for text in (english, french))
         for slot, words in (("[a]", ADJECTIVES), ("[w]", WHEN)):
-            here, there = pick(words)
-            english, french = english.replace(slot, here), french.replace(slot, there)
-        kind, its = pick(KINDS)
-        french = french.replace("[k:la]", its).replace("[k:une]", "une " + its.split()[-1])
+            word, translation = pick(words)
+            english, french = english.replace(slot, word), french.replace(slot, translation)
+        kind, translation = pick(KINDS)
+        french = french.replace("[k:la]", translation).replace("[k:une]", "une " + translation.split()[-1])
         yield english.replace("[k]", kind), french
 
 
 def bring(out: str | Path, train: int = 20_000, dev: int = 500, test: int = 1000, seed: int = 1) -> Summary:
-    """Writes `train.en`, `train.fr` and so on; the same seed, the same text."""
+    """Writes `train.en`, `train.fr` and so on; the same seed gives the same text."""
     names = Names(seed)
     with writing("generated sentences with names, en-fr", out, ["en", "fr"]) as corpus:
         for split, count in (("train", train), ("dev", dev), ("test", test)):

@@ -1,4 +1,4 @@
-"""WMT's newstest sets, and every other test set that sacreBLEU knows, through sacreBLEU's own downloader."""
+"""WMT's newstest sets, and all other test sets of sacreBLEU, fetched by sacreBLEU's own downloader."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pointing.data.parallel import Corpus, Summary, writing
+from pointing.data.parallel import CorpusWriter, Summary, writing
 from pointing.errors import Failure, Misuse
 from pointing.system.files import read_text
 
@@ -19,10 +19,10 @@ def bring(
     *,
     dev: str | None = None,
 ) -> Summary:
-    """Writes `test.en`, `test.fr` (and `dev.en`, `dev.fr` from another set), as sacreBLEU itself would score them.
+    """Writes `test.en` and `test.fr`, and `dev.en` and `dev.fr` from another set, with the lines that sacreBLEU scores.
 
-    A set is named as sacreBLEU names it (wmt14, wmt14/full), as WMT does (newstest2014), or by its year. Further
-    references, where a set has them, are in `test.fr.2` and so on.
+    A set has sacreBLEU's name (wmt14, wmt14/full), WMT's name (newstest2014), or its year. If a set has more than one
+    reference, the others are in `test.fr.2` and so on.
     """
     chosen = {split: _find(name, languages) for split, name in (("dev", dev), ("test", test)) if name is not None}
     pair = "-".join(languages)
@@ -37,27 +37,28 @@ def bring(
 
 
 def _find(name: str, languages: tuple[str, str]) -> Any:
+    """sacreBLEU's data set of this name, which must have the pair of languages."""
     from sacrebleu.dataset import DATASETS
 
     year = re.fullmatch(r"(?:newstest|wmt)?(?:20)?(\d\d)(/\w+)?", name)
-    known = name if name in DATASETS else f"wmt{year[1]}{year[2] or ''}" if year else name
-    if known not in DATASETS:
+    key = name if name in DATASETS else f"wmt{year[1]}{year[2] or ''}" if year else name
+    if key not in DATASETS:
         aliases = [f"newstest20{other[3:]}" for other in DATASETS if re.fullmatch(r"wmt\d\d", other)]
         near = difflib.get_close_matches(name, [*DATASETS, *aliases], n=5, cutoff=0.5)
         raise Misuse(f"sacreBLEU has no test set {name!r}: the nearest are {', '.join(near or sorted(DATASETS))}")
     pair = "-".join(languages)
-    if pair not in DATASETS[known].langpairs:
-        there = ", ".join(sorted(DATASETS[known].langpairs))
+    if pair not in DATASETS[key].langpairs:
+        available = ", ".join(sorted(DATASETS[key].langpairs))
         others = ", ".join(other for other in DATASETS if pair in DATASETS[other].langpairs) or "no other set"
-        raise Misuse(f"{known} has no {pair}: it has {there}; {pair} is in {others}")
-    return DATASETS[known]
+        raise Misuse(f"{key} has no {pair}: it has {available}; {pair} is in {others}")
+    return DATASETS[key]
 
 
 def _fetch(dataset: Any, pair: str) -> list[Path]:
-    """The source's file and those of the references, downloaded when they are not there yet."""
+    """The files of the source and of the references, downloaded if they are not on this machine yet."""
     try:
         files = [Path(dataset.get_source_file(pair)), *map(Path, dataset.get_reference_files(pair))]
-    except (Exception, SystemExit) as error:  # it exits when a download's md5 is wrong, and keeps the file
+    except (Exception, SystemExit) as error:  # sacreBLEU exits if a download's md5 is wrong, and keeps the file
         reason = "the download is not what it should be" if isinstance(error, SystemExit) else error
         raise Failure(
             f"sacreBLEU could not fetch {dataset.name} ({reason}); if the network is there, "
@@ -68,7 +69,7 @@ def _fetch(dataset: Any, pair: str) -> list[Path]:
     return files
 
 
-def _copy(split: str, files: list[Path], corpus: Corpus) -> None:
+def _copy(split: str, files: list[Path], corpus: CorpusWriter) -> None:
     columns = [[text for _, text in read_text(file)] for file in files]
     if len({len(column) for column in columns}) > 1:
         raise Failure(f"{files[0]}: source and references differ in length; remove {files[0].parent} and try again")

@@ -1,7 +1,7 @@
-"""A corpus as plain parallel text: a folder with a file for each split and side, and a note of what is in it.
+"""A corpus as parallel text: a folder with a file for each split and side, and `corpus.json`, which describes it.
 
-Line n of `train.en` and line n of `train.fr` are one example. `corpus.json` says how many there are, which were left
-out and why.
+Line n of `train.en` and line n of `train.fr` are one example. `corpus.json` says how many examples there are, and how
+many were left out for which reason.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pointing.errors import Misuse
 from pointing.system.files import whole_folder
 
 NOTE = "corpus.json"
-TOKEN = re.compile(r"\w+|[^\w\s]")  # near enough to a tokenizer's count, and the same for every corpus
-SHORT = 50  # tokens: the paper's limit on a side
+TOKEN = re.compile(r"\w+|[^\w\s]")  # about as many as a tokenizer gives, and the same for every corpus
+SHORT = 50  # tokens; the paper's limit for a side
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What was brought: `short` counts the pairs of at most 50 tokens a side (words and punctuation marks)."""
+    """What a written corpus has: `short` counts the pairs of at most 50 tokens a side (words and punctuation marks)."""
 
     corpus: str
     folder: str
@@ -33,7 +33,7 @@ class Summary:
     pairs: dict[str, int]  # by split
     short: dict[str, int]  # by split
     left_out: dict[str, int]  # by reason
-    changed: dict[str, int]  # by what was done
+    changed: dict[str, int]  # by the kind of change
     warnings: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -45,8 +45,8 @@ class Summary:
         return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
 
 
-class Corpus:
-    """The corpus being written: pairs go straight to disk, so that its size does not matter."""
+class CorpusWriter:
+    """Writes a corpus: every pair goes to disk at once, so that a corpus may be larger than the memory."""
 
     def __init__(self, name: str, folder: Path, sides: Sequence[str]) -> None:
         self.name, self.folder, self.sides = name, folder, tuple(sides)
@@ -60,7 +60,7 @@ class Corpus:
         self._files: dict[str, list[TextIO]] = {}
 
     def add(self, split: str, *texts: str) -> None:
-        """One example: a text for each side, none of them with a line break."""
+        """Writes one example: a text without line breaks for each side."""
         for text, file in zip(texts, self._files_of(split), strict=True):
             assert "\n" not in text, text
             file.write(text + "\n")
@@ -87,7 +87,7 @@ class Corpus:
             if not re.fullmatch(r"[\w-]+", split):
                 raise Misuse(f"a split is named with letters and digits, not {split!r}")
             self._files[split] = [
-                # errors: a lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark
+                # errors: JSON can hold a lone surrogate, UTF-8 cannot: it becomes a question mark
                 self._open.enter_context(
                     (self._part / f"{split}.{side}").open("w", encoding="utf-8", errors="replace", newline="\n")
                 )
@@ -105,14 +105,14 @@ class Corpus:
 
 
 @contextmanager
-def writing(name: str, folder: str | Path, sides: Sequence[str]) -> Iterator[Corpus]:
+def writing(name: str, folder: str | Path, sides: Sequence[str]) -> Iterator[CorpusWriter]:
     """with writing("my corpus", "data/mine", ["en", "fr"]) as corpus: corpus.add("train", "a cat", "un chat")
 
-    The folder appears when the block ends well. The first two sides are source and target.
+    The folder appears only if the block ends well. The first two sides are source and target.
     """
     folder = Path(folder)
     _check_may_replace(folder)
-    corpus = Corpus(name, folder, sides)
+    corpus = CorpusWriter(name, folder, sides)
     with whole_folder(folder) as part, corpus._writing(part):
         yield corpus
         if not corpus.pairs:
@@ -120,16 +120,17 @@ def writing(name: str, folder: str | Path, sides: Sequence[str]) -> Iterator[Cor
 
 
 def _check_may_replace(folder: Path) -> None:
-    """An older corpus may be replaced; a folder that holds anything else may not, for it would be lost."""
+    """An older corpus may be replaced. A folder with any other file may not, because that file would be lost."""
     if folder.is_dir():
-        there = {path.name for path in folder.iterdir()}
-        if there and not there <= {NOTE, *_files_in(folder / NOTE)}:
+        names = {path.name for path in folder.iterdir()}
+        if names and not names <= {NOTE, *_files_in(folder / NOTE)}:
             raise Misuse("this folder holds other things than a corpus: name another, or an empty one", folder)
     elif folder.exists():
         raise Misuse("this is a file: name a folder", folder)
 
 
 def _files_in(note: Path) -> list[str]:
+    """The files of the corpus that a corpus.json describes."""
     try:
         return [str(name) for name in json.loads(note.read_text(encoding="utf-8"))["files"]]
     except (OSError, ValueError, KeyError, TypeError):

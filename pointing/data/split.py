@@ -1,8 +1,8 @@
-"""Train, dev and test that share no text: documents with a text in common always land on the same side.
+"""Splits documents into train, dev and test so that no text is in two splits.
 
-Debian's packages say the same paragraph again and again (libfoo1, libfoo-dev, libfoo-doc). So documents are linked
-when any text of theirs, in either language, is the same but for case, digits and punctuation. What is linked, directly
-or through others, is one group; whole groups are dealt out.
+Debian's packages repeat the same paragraph many times (libfoo1, libfoo-dev, libfoo-doc). Two documents are linked if
+they share a text, in either language, apart from case, digits and punctuation. Documents that are linked, directly or
+through others, are one group, and a group is never divided.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-SHARE = 20  # a group may fill at most a twentieth of dev or test, so that no family of packages rules it,
-PAIRS = 20  # but always as much as a long description gives, or small splits would hold short ones only
+# A group may fill at most 1/GROUP_SHARE of dev or test, so that no family of packages dominates a split. But groups of
+# up to GROUP_PAIRS pairs (a long description) are always allowed, else small splits would have short texts only.
+GROUP_SHARE = 20
+GROUP_PAIRS = 20
 
 
 def groups(texts: Sequence[Collection[str]]) -> list[list[int]]:
-    """Documents (by number) that share a text, directly or through others; texts[i] are all texts of document i."""
+    """Groups of documents (by number) that share a text, directly or through others; texts[i] belong to document i."""
     parent = list(range(len(texts)))
 
     def root(document: int) -> int:
@@ -27,8 +29,8 @@ def groups(texts: Sequence[Collection[str]]) -> list[list[int]]:
         return document
 
     first_with: dict[str, int] = {}
-    for document, its_texts in enumerate(texts):
-        for text in its_texts:
+    for document, document_texts in enumerate(texts):
+        for text in document_texts:
             other = first_with.setdefault(_key(text), document)
             parent[root(document)] = root(other)
 
@@ -45,10 +47,10 @@ def deal(
     held_out: Mapping[str, int],
     seed: int,
 ) -> dict[str, list[int]]:
-    """Documents for "train" and for each held-out split, which gets about as many pairs as asked, and no more.
+    """The documents of "train" and of each held-out split, which gets about as many pairs as `held_out` says, not more.
 
-    The order is a hash of seed and name, so that it is the same on every machine, and so that documents that come or
-    go later move few of the others.
+    Groups are ordered by a hash of seed and name. So the order is the same on every machine, and documents that are
+    added or removed later move few others to another split.
     """
 
     def rank(group: Sequence[int]) -> bytes:
@@ -59,8 +61,8 @@ def deal(
     room = dict(held_out)
     for group in sorted(groups, key=rank):
         size = sum(pairs[document] for document in group)
-        for split, wanted in held_out.items():
-            if size <= min(room[split], max(wanted // SHARE, PAIRS)):
+        for split, size_of_split in held_out.items():
+            if size <= min(room[split], max(size_of_split // GROUP_SHARE, GROUP_PAIRS)):
                 room[split] -= size
                 dealt[split] += group
                 break
@@ -70,4 +72,5 @@ def deal(
 
 
 def _key(text: str) -> str:
+    """The text without case, digits and punctuation."""
     return re.sub(r"[\W_]+", " ", re.sub(r"\d+", "0", text.casefold())).strip() or text

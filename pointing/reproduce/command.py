@@ -1,4 +1,4 @@
-"""`pointing reproduce …`: parse, call, print; nothing else. Heavy imports wait until an experiment needs them."""
+"""`pointing reproduce …`: parses, calls, prints, nothing else. Slow imports wait until a command needs them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The paper's tables and figures, its numbers beside ours.", no_args_is_help=True)
 OUT = Path("runs/reproduce")
-Out = Annotated[Path, typer.Option(help="Folder of runs, corpora and reports; what it has is not made again.")]
+Out = Annotated[Path, typer.Option(help="Folder of runs, corpora and reports; what is there is not made again.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Runs at a time (default: one a core).")]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs of each model.")]
 Dictionary = Annotated[Path | None, typer.Option(help="Word pairs, for the row of a given dictionary.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
-def _said() -> str:
+def _command_line() -> str:
+    """The command as it was typed; reports repeat it."""
     return shlex.join(["pointing", *sys.argv[1:]])
 
 
-def _command(experiment: Experiment) -> Callable[..., None]:
+def _command_of(experiment: Experiment) -> Callable[..., None]:
     default = Path("recipes") / f"{experiment.recipes[0]}.yaml"
 
     def command(
@@ -53,38 +54,41 @@ def _command(experiment: Experiment) -> Callable[..., None]:
         json_output: Json = False,
     ) -> None:
         from pointing.config import pairs
-        from pointing.reproduce import making, page, results
+        from pointing.reproduce.page import write_report
+        from pointing.reproduce.pipeline import reproduce_experiment
         from pointing.reproduce.report import main_table
+        from pointing.reproduce.results import read_results
 
-        folder = making.make(
+        folder = reproduce_experiment(
             experiment,
             recipe,
             out,
-            _said(),
+            _command_line(),
             changes=pairs(changes or ()),
             rows=rows or (),
             seeds=seeds,
-            also=dict(map(_test, also or ())),
+            also=dict(map(_test_set, also or ())),
             dictionary=dictionary,
             workers=workers,
         )
         if report is not None:
-            page.write([folder], report)
-        found = results.read(folder)
+            write_report([folder], report)
+        results = read_results(folder)
         if json_output:
-            print(json.dumps(found))
+            print(json.dumps(results))
             return
-        main_table(found).show()
+        main_table(results).show()
         print(f"written: {report or folder}/report.html, report.md; {folder}/results.json")
 
     rows = ", ".join(row.key for row in experiment.rows)
     command.__doc__ = (
-        f"Paper {experiment.where}: {experiment.title}.\n\nRows: {rows}. Cut off, it goes on where it was."
+        f"Paper {experiment.paper_section}: {experiment.title}.\n\nRows: {rows}. Cut off, it goes on where it was."
     )
     return command
 
 
-def _test(text: str) -> tuple[str, Parallel]:
+def _test_set(text: str) -> tuple[str, Parallel]:
+    """NAME=SOURCE,REFERENCE as a name and its files."""
     from pointing.config import Parallel
 
     name, equals, files = text.partition("=")
@@ -94,8 +98,8 @@ def _test(text: str) -> tuple[str, Parallel]:
     return name, Parallel(source=Path(source), target=Path(reference))
 
 
-for _one in EXPERIMENTS.values():
-    app.command(_one.key)(_command(_one))
+for _experiment in EXPERIMENTS.values():
+    app.command(_experiment.key)(_command_of(_experiment))
 
 
 @app.command("all")
@@ -111,13 +115,14 @@ def everything(
 
     Hours; cut off, it goes on where it was.
     """
-    from pointing.reproduce import making, page
-    from pointing.reproduce import rarest_word as rarest
+    from pointing.reproduce import rarest_word_runs
+    from pointing.reproduce.page import write_report
+    from pointing.reproduce.pipeline import reproduce_everything
 
     rarest_out = out / "rarest-word"
-    rarest.reproduce(rarest.quick(seeds), rarest_out, _said(), workers)
-    folders, missing = making.everything(recipes, out, _said(), seeds, dictionary, workers)
-    written = page.write([rarest_out, *folders], report or out)
+    rarest_word_runs.reproduce_rarest_word(rarest_word_runs.quick(seeds), rarest_out, _command_line(), workers)
+    folders, missing = reproduce_everything(recipes, out, _command_line(), seeds, dictionary, workers)
+    written = write_report([rarest_out, *folders], report or out)
     print("\n".join([*missing, f"written: {written[1]}, {written[0]}"]))
 
 
@@ -130,16 +135,16 @@ def report(
     """One page, and Markdown, of results that are there already. Nothing is trained or scored."""
     from pointing.reproduce import page
 
-    folders = page.find(folder)
+    folders = page.find_results(folder)
     if not folders:
         raise Misuse("there are no results in this folder; `pointing reproduce translation` makes some", folder)
-    for one in folders:
-        page.draw(one)
+    for results_folder in folders:
+        page.draw_curves(results_folder)
     if markdown is not None:
         page.write_markdown(folders, markdown)
         print(f"written: {markdown}")
     else:
-        print("written:", *page.write(folders, out or folder))
+        print("written:", *page.write_report(folders, out or folder))
 
 
 @app.command("rarest-word")
@@ -162,22 +167,26 @@ def rarest_word(
 
     Finished runs are kept in OUT: started again, it goes on where it was cut off.
     """
-    from pointing.reproduce import page
-    from pointing.reproduce import rarest_word as experiment
+    from pointing.reproduce import rarest_word_runs
+    from pointing.reproduce.page import write_report
 
     changes = {"p": p, "updates": updates, "hidden": hidden, "training": training, "min_count": min_count}
     changes = {name: value for name, value in changes.items() if value is not None}
     if quick and sweep:
         raise Misuse("--quick and --sweep exclude each other")
     if ((quick or sweep) and changes) or (quick and seeds):
-        others = " and ".join(f"--{name.replace('_', '-')}" for name in changes) or "--seeds"
-        raise Misuse(f"{'--quick' if quick else '--sweep'} has settings of its own: leave out {others}")
-    runs = experiment.quick() if quick else experiment.sweep(seeds or 3) if sweep else None
-    runs = experiment.paper_size(changes, seeds or 3) if runs is None else runs
-    found = experiment.reproduce(runs, out, _said(), workers)
-    written = page.write([out], out)
-    if json_output:
-        print(json.dumps(found.results))
+        options = " and ".join(f"--{name.replace('_', '-')}" for name in changes) or "--seeds"
+        raise Misuse(f"{'--quick' if quick else '--sweep'} has settings of its own: leave out {options}")
+    if quick:
+        runs = rarest_word_runs.quick()
+    elif sweep:
+        runs = rarest_word_runs.sweep(seeds or 3)
     else:
-        found.table.show()
+        runs = rarest_word_runs.paper_size(changes, seeds or 3)
+    report = rarest_word_runs.reproduce_rarest_word(runs, out, _command_line(), workers)
+    written = write_report([out], out)
+    if json_output:
+        print(json.dumps(report.results))
+    else:
+        report.table.show()
         print("written:", *written, out / "results.json")

@@ -1,4 +1,4 @@
-"""What the paper's §5 compares: for each table or figure the rows, each a change to a recipe, and its numbers."""
+"""The experiments of the paper's §5: for each table or figure its rows, each a change to a recipe, and its numbers."""
 
 from __future__ import annotations
 
@@ -9,58 +9,60 @@ PAPERS_SEARCH = {"beam": 5, "allow_unk": True}  # the paper's systems may write 
 NEVER_UNK = {"beam": 5, "allow_unk": False}
 REPLACED = {"beam": 5, "allow_unk": True, "unk_replace": True}
 SUMMED = {**PAPERS_SEARCH, "ranking": "marginal"}
-GIVEN = "given"  # stands for the dictionary file that --dictionary names
+GIVEN = "given"  # in a row's settings, stands for the file that --dictionary names
 
 
 class Row(NamedTuple):
-    """One system: a run of the recipe with some settings changed, and how it searches."""
+    """One system: a run of the recipe with some settings changed, and the settings of its search."""
 
     key: str
     name: str
     changes: Mapping[str, Any] = {}  # settings of the recipe, by their dotted names
     search: Mapping[str, Any] = PAPERS_SEARCH
-    run: str | None = None  # the key of another row, whose run this one searches with
-    translated_by: str | None = None  # the key of another row, whose dictionary translates what this one copies
-    seeds: int = 1  # so many runs are made
+    shared_run: str | None = None  # the key of another row, whose run this row uses; None: it has a run of its own
+    translated_by: str | None = None  # the key of another row, whose dictionary translates what this row copies
+    seeds: int = 1  # number of runs, with the seeds 1, 2, …
 
     @property
-    def trained(self) -> str:
-        """The key of the run that it searches with."""
-        return self.run or self.key
+    def run_key(self) -> str:
+        """The key of the row whose run this row uses: its own, or another row's."""
+        return self.shared_run or self.key
 
     @property
-    def given_words(self) -> bool:
-        """Is its dictionary the file that --dictionary names?"""
+    def takes_dictionary(self) -> bool:
+        """True if its dictionary is the file that --dictionary names."""
         return self.changes.get("pointers.dictionary") == GIVEN
 
 
 class Experiment(NamedTuple):
+    """One of the paper's tables or figures."""
+
     key: str
     title: str
-    where: str  # in the paper
-    recipes: tuple[str, ...]  # on which we make it
-    groups: tuple[tuple[Row, ...], ...]  # in each, the first row is what the others are compared with
-    shown: Mapping[str, str]  # a column's heading → the measure's name
-    compared: tuple[str, ...]  # the columns in which the others are compared with the first row, and with the rivals
-    printed: Mapping[str, Mapping[str, float]]  # what the paper has: a system → column → number
-    shows: tuple[str, ...]  # rows of summaries and shown outputs; the first two are there whenever these are
-    rivals: Mapping[str, str] = {}  # rows that the others are compared with too → what a heading calls them
+    paper_section: str
+    recipes: tuple[str, ...]  # names of the recipes that we run it on
+    groups: tuple[tuple[Row, ...], ...]  # the first row of a group is the baseline of the group's other rows
+    columns: Mapping[str, str]  # a column's heading → the measure's name; empty: nothing is generated
+    compared_columns: tuple[str, ...]  # the columns in which rows are compared with baseline and rivals
+    paper_numbers: Mapping[str, Mapping[str, float]]  # the paper's results: system → column → number
+    highlights: tuple[str, ...]  # keys of the rows in the summary and in the example outputs; these need the first two
+    rivals: Mapping[str, str] = {}  # keys of rows that the others are also compared with → their name in a heading
 
     @property
     def rows(self) -> list[Row]:
         return [row for group in self.groups for row in group]
 
     @property
-    def takes_words(self) -> bool:
-        return any(row.given_words for row in self.rows)
+    def takes_dictionary(self) -> bool:
+        return any(row.takes_dictionary for row in self.rows)
 
 
 def _three_ways(row: Row) -> list[Row]:
-    """A run, and the two other ways to deal with the UNKs that it would write."""
+    """A row with a run of its own, and two rows that use this run but treat UNKs in another way."""
     return [
         row,
-        Row(f"{row.key}-never-unk", f"{row.name}, UNK never written", {}, NEVER_UNK, run=row.key),
-        Row(f"{row.key}-replaced", f"{row.name}, UNK replaced by attention", {}, REPLACED, run=row.key),
+        Row(f"{row.key}-never-unk", f"{row.name}, UNK never written", {}, NEVER_UNK, shared_run=row.key),
+        Row(f"{row.key}-replaced", f"{row.name}, UNK replaced by attention", {}, REPLACED, shared_run=row.key),
     ]
 
 
@@ -73,9 +75,9 @@ def _pointer_softmax(name: str) -> Row:
 
 
 def _summed_out(name: str) -> list[Row]:
-    """A word's probability summed over z_t: at test alone, and in training too (See et al. 2017)."""
+    """A word's probability is summed over z_t: only in the search, or in training too (See et al. 2017)."""
     return [
-        Row("pointer-softmax-summed", f"{name}, copies and word summed", {}, SUMMED, run="pointer-softmax"),
+        Row("pointer-softmax-summed", f"{name}, copies and word summed", {}, SUMMED, shared_run="pointer-softmax"),
         Row(
             "marginal",
             f"{name}, switch unsupervised, copies and word summed",
@@ -94,7 +96,7 @@ TRANSLATED = Row(
     "softmax-translated",
     "NMT, UNK replaced by attention and dictionary, induced",
     search=REPLACED,
-    run="softmax",
+    shared_run="softmax",
     translated_by="papers-pointers",
 )
 
@@ -108,11 +110,11 @@ COPYING = {
 ROUGE = {f"R-{n} {kind}": f"ROUGE-{n} {kind}" for kind in ("F1", "recall") for n in "12L"}
 
 TRANSLATION = Experiment(
-    "translation",
-    "English → French",
-    "§5.3, Table 5",
-    ("debian-en-fr", "europarl-en-fr"),
-    (
+    key="translation",
+    title="English → French",
+    paper_section="§5.3, Table 5",
+    recipes=("debian-en-fr", "europarl-en-fr"),
+    groups=(
         (
             *_three_ways(_softmax("NMT")),
             TRANSLATED,
@@ -127,43 +129,43 @@ TRANSLATION = Experiment(
             Row("bpe", "NMT on BPE subwords", SUBWORDS),
         ),
     ),
-    {"BLEU": "BLEU, tokenised", "chrF2": "chrF2", **COPYING},
-    ("BLEU",),
-    {"NMT": {"BLEU": 20.19}, "NMT + PS": {"BLEU": 23.76}},
-    ("softmax", "pointer-softmax", "papers-pointers"),
-    {"softmax-replaced": "replacing UNK", TRANSLATED.key: "replacing and translating UNK"},
+    columns={"BLEU": "BLEU, tokenised", "chrF2": "chrF2", **COPYING},
+    compared_columns=("BLEU",),
+    paper_numbers={"NMT": {"BLEU": 20.19}, "NMT + PS": {"BLEU": 23.76}},
+    highlights=("softmax", "pointer-softmax", "papers-pointers"),
+    rivals={"softmax-replaced": "replacing UNK", TRANSLATED.key: "replacing and translating UNK"},
 )
 
 SUMMARIZATION_UNK = Experiment(
-    "summarization-unk",
-    "Summaries, pointers for unknown words",
-    "§5.2, Tables 1, 3 and 4",
-    ("debian-synopsis", "headlines"),
-    (
+    key="summarization-unk",
+    title="Summaries, pointers for unknown words",
+    paper_section="§5.2, Tables 1, 3 and 4",
+    recipes=("debian-synopsis", "headlines"),
+    groups=(
         (
             *_three_ways(_softmax("NMT + LVT")),
             *_three_ways(_pointer_softmax("NMT + LVT + PS")),
             *_summed_out("NMT + LVT + PS"),
         ),
     ),
-    {**ROUGE, **COPYING},
-    ("R-1 F1", "R-1 recall"),
-    {
+    columns={**ROUGE, **COPYING},
+    compared_columns=("R-1 F1", "R-1 recall"),
+    paper_numbers={
         "NMT + LVT": dict(zip(ROUGE, (34.87, 16.54, 32.27, 36.45, 17.41, 33.90), strict=True)),
         "NMT + LVT + PS": dict(zip(ROUGE, (35.19, 16.66, 32.51, 37.29, 17.75, 34.70), strict=True)),
     },
-    ("softmax", "pointer-softmax"),
-    {"softmax-replaced": "replacing UNK"},
+    highlights=("softmax", "pointer-softmax"),
+    rivals={"softmax-replaced": "replacing UNK"},
 )
 
 ENTITIES = {"pointers.policy": "entities"}
 NAMED = {**ENTITIES, "pointers.anonymize": False}
 SUMMARIZATION_ENTITIES = Experiment(
-    "summarization-entities",
-    "Summaries, pointers for entities",
-    "§5.2, Table 2",
-    ("headlines",),
-    (
+    key="summarization-entities",
+    title="Summaries, pointers for entities",
+    paper_section="§5.2, Table 2",
+    recipes=("headlines",),
+    groups=(
         (
             Row("entities-softmax", "NMT + LVT, anonymised", {**ENTITIES, **SOFTMAX}),
             Row("entities", "NMT + LVT + PS, anonymised", ENTITIES),
@@ -173,25 +175,31 @@ SUMMARIZATION_ENTITIES = Experiment(
             Row("named", "NMT + LVT + PS, names as they are", NAMED),
         ),
     ),
-    {**ROUGE, **COPYING},
-    ("R-1 F1", "R-1 recall"),
-    {
+    columns={**ROUGE, **COPYING},
+    compared_columns=("R-1 F1", "R-1 recall"),
+    paper_numbers={
         "NMT + LVT, anonymised": dict(zip(ROUGE, (34.89, 16.78, 32.37), strict=False)),
         "NMT + LVT + PS, anonymised": dict(zip(ROUGE, (35.11, 16.76, 32.55), strict=False)),
     },
-    ("entities-softmax", "entities", "named"),
+    highlights=("entities-softmax", "entities", "named"),
 )
 
 LEARNING_CURVES = Experiment(
-    "learning-curves",
-    "Learning curves",
-    "§5.3, Figure 4",
-    ("debian-en-fr", "europarl-en-fr"),
-    ((_softmax("NMT"), RELU, _pointer_softmax("NMT + PS")),),
-    {},  # nothing is generated for it: the curves are those of the runs' validations
-    (),
-    {"NMT": {"dev NLL": 65.26, "updates": 400_000}, "NMT + PS, ReLU switch": {"dev NLL": 63.91, "updates": 200_000}},
-    ("softmax", "relu"),
+    key="learning-curves",
+    title="Learning curves",
+    paper_section="§5.3, Figure 4",
+    recipes=("debian-en-fr", "europarl-en-fr"),
+    groups=((_softmax("NMT"), RELU, _pointer_softmax("NMT + PS")),),
+    columns={},  # nothing is generated for it: the curves are those of the runs' validations
+    compared_columns=(),
+    paper_numbers={
+        "NMT": {"dev NLL": 65.26, "updates": 400_000},
+        "NMT + PS, ReLU switch": {"dev NLL": 63.91, "updates": 200_000},
+    },
+    highlights=("softmax", "relu"),
 )
 
-EXPERIMENTS = {one.key: one for one in (TRANSLATION, SUMMARIZATION_UNK, SUMMARIZATION_ENTITIES, LEARNING_CURVES)}
+EXPERIMENTS = {
+    experiment.key: experiment
+    for experiment in (TRANSLATION, SUMMARIZATION_UNK, SUMMARIZATION_ENTITIES, LEARNING_CURVES)
+}

@@ -1,9 +1,8 @@
-"""What every row writes on a test set, kept as `generate --json` prints it: another row costs none of these again."""
+"""Every row's outputs on a test set, kept in files as `generate --json` prints them; none is generated twice."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pointing import __version__
 from pointing.config import Parallel, checked
 from pointing.reproduce.experiments import Row
-from pointing.reproduce.runs import Job
+from pointing.reproduce.runs import PlannedRun, PlannedRuns
 from pointing.system.files import digest, read_lines, write_text
 
 if TYPE_CHECKING:
@@ -19,53 +18,51 @@ if TYPE_CHECKING:
     from pointing.model.run import Run
 
 
-class Origin(NamedTuple):
-    """Where what a row writes comes from."""
+class OutputOrigin(NamedTuple):
+    """Where a row's outputs come from."""
 
     row: Row
     seed: int
-    job: Job
-    dictionary: Path | None  # which translates what it copies
+    planned: PlannedRun
+    dictionary: Path | None  # translates the words that the row copies
 
     @classmethod
-    def of(cls, row: Row, seed: int, jobs: Mapping[tuple[str, int], Job]) -> Origin:
+    def of(cls, row: Row, seed: int, planned: PlannedRuns) -> OutputOrigin:
         from pointing.corpus.lexicon import DICTIONARY
 
-        by = None if row.translated_by is None else jobs[row.translated_by, seed].corpus / DICTIONARY
-        return cls(row, seed, jobs[row.trained, seed], by if by is not None and by.exists() else None)
+        path = None if row.translated_by is None else planned[row.translated_by, seed].corpus / DICTIONARY
+        return cls(row, seed, planned[row.run_key, seed], path if path is not None and path.exists() else None)
 
-    def told(self) -> list[object]:
-        """Everything about a row that decides what it writes."""
+    def identity(self) -> list[object]:
+        """Everything about a row that decides its outputs."""
         from pointing.model.run import MODEL
 
-        by = [] if self.dictionary is None else [digest(self.dictionary)]
-        return [self.row.key, dict(self.row.search), digest(self.job.folder / MODEL), __version__, *by]
+        dictionary = [] if self.dictionary is None else [digest(self.dictionary)]
+        return [self.row.key, dict(self.row.search), digest(self.planned.folder / MODEL), __version__, *dictionary]
 
 
-def system(origin: Origin, run: Run, files: Parallel, folder: Path) -> System:
-    """A row with what it writes, which is generated if `folder` does not have it."""
+def system_with_outputs(origin: OutputOrigin, run: Run, files: Parallel, folder: Path) -> System:
+    """A row's system with its outputs, which are read from `folder`, or generated if they are not there."""
     from pointing.config import Search
     from pointing.evaluation.evaluate import System, generate
     from pointing.generation.output import Output
     from pointing.generation.reader import LineReader
     from pointing.text.entities import read_tags
 
-    row, seed, job, dictionary = origin
+    row, seed, planned, dictionary = origin
     run = run if dictionary is None else run.with_dictionary(dictionary)
-    one = System(row.name, run, checked(Search, row.search))
+    system = System(row.name, run, checked(Search, row.search))
     source = list(read_lines(files.source))
-    tags = list(read_tags(files.source_tags)) if tagged(job) and files.source_tags is not None else None
-    made_from = json.dumps([origin.told(), [digest(path) for path in (files.source, files.source_tags) if path]])
+    entities = planned.config.pointers.uses_entities
+    tags = list(read_tags(files.source_tags)) if entities and files.source_tags is not None else None
+    made_from = json.dumps([origin.identity(), [digest(path) for path in (files.source, files.source_tags) if path]])
     path = folder / f"{row.key}-{seed}.{sha256(made_from.encode()).hexdigest()[:8]}.jsonl"
     if not path.exists():
-        outputs = generate(one, source, tags)
+        outputs = generate(system, source, tags)
         write_text(path, "".join(json.dumps(output.json()) + "\n" for output in outputs))
-        return one._replace(outputs=outputs)
-    told = path.read_text(encoding="utf-8").splitlines()
+        return system._replace(outputs=outputs)
+    written = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     lines = LineReader(run.lexicon)(source, tags)
-    return one._replace(outputs=[Output.from_json(json.loads(t), line) for t, line in zip(told, lines, strict=True)])
-
-
-def tagged(job: Job) -> bool:
-    """Does a run need to be told which words are entities?"""
-    return job.config.pointers.policy == "entities"
+    return system._replace(
+        outputs=[Output.from_json(values, line) for values, line in zip(written, lines, strict=True)]
+    )

@@ -1,4 +1,4 @@
-"""Results of some experiments as one report: Markdown, and an HTML page that opens anywhere, pictures inside."""
+"""The results of several experiments as one report: Markdown, and one HTML file that holds its pictures too."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 from urllib.parse import quote
 
 from pointing.evaluation.plots import learning_curves
-from pointing.reproduce import rarest_word, report
-from pointing.reproduce.results import RESULTS, read
+from pointing.reproduce import rarest_word_runs, report
+from pointing.reproduce.results import RESULTS, read_results
 from pointing.system.files import write_text
 from pointing.system.tables import Table
 
 TITLE = "Pointing the Unknown Words, made again"
-ORDER = ("translation", "learning-curves", "summarization-unk", "summarization-entities", rarest_word.KEY)
+CURVES = "curves.png"
+ORDER = ("translation", "learning-curves", "summarization-unk", "summarization-entities", rarest_word_runs.KEY)
 LEGEND = """\
 The paper's figures are of its own data: Gigaword for summaries, all of Europarl and newstest2011 for translation.
 Intervals and p are of one training run each, over test lines: how much another seed would change is not in them. Where
@@ -41,72 +42,72 @@ a row has several seeds, each one's difference is told; differences are always b
 """
 
 
-def find(folder: Path) -> list[Path]:
-    """The folders with results of ours at or below a folder, translation first."""
-    found = {path.parent: read(path.parent).get("experiment") for path in sorted(folder.rglob(RESULTS))}
-    return sorted((one for one in found if found[one] in ORDER), key=lambda one: ORDER.index(found[one]))
+def find_results(folder: Path) -> list[Path]:
+    """The folders with results of experiments, at or below a folder, in the order of the report."""
+    experiments = {path.parent: read_results(path.parent).get("experiment") for path in sorted(folder.rglob(RESULTS))}
+    ours = [path for path, experiment in experiments.items() if experiment in ORDER]
+    return sorted(ours, key=lambda path: ORDER.index(experiments[path]))
 
 
-def markdown(folders: Sequence[Path], seen: Sequence[str]) -> str:
-    """All of them, one after another; `seen` is where a reader of the page finds each folder."""
-    found = [read(folder) for folder in folders]
-    parts = [f"# {TITLE}\n", _in_short(found)]
-    for results, folder, place in zip(found, folders, seen, strict=True):
-        if results["experiment"] == rarest_word.KEY:
-            parts.append(rarest_word.section(results, place))
+def report_markdown(folders: Sequence[Path], addresses: Sequence[str]) -> str:
+    """The report on all experiments; `addresses` are the same folders, relative to the page."""
+    all_results = [read_results(folder) for folder in folders]
+    parts = [f"# {TITLE}\n", _summary(all_results)]
+    for results, folder, address in zip(all_results, folders, addresses, strict=True):
+        if results["experiment"] == rarest_word_runs.KEY:
+            parts.append(rarest_word_runs.section(results, address))
         else:
-            parts.append(report.section(results, folder, place))
+            parts.append(report.section(results, folder, address))
     return "\n".join(parts)
 
 
-def _in_short(found: Sequence[dict[str, Any]]) -> str:
+def _summary(all_results: Sequence[dict[str, Any]]) -> str:
     """One table of all experiments."""
-    lines = [
-        line
-        for results in found
-        for line in (rarest_word if results["experiment"] == rarest_word.KEY else report).in_short(results)
+    rows = [
+        row
+        for results in all_results
+        for row in (rarest_word_runs if results["experiment"] == rarest_word_runs.KEY else report).summary_rows(results)
     ]
     header = ["from the softmax to …", "test set", "measure", "the paper", "here", "95 % interval or each seed; p"]
-    return f"{Table('', header, lines).markdown()}\n{LEGEND}" if lines else ""
+    return f"{Table('', header, rows).markdown()}\n{LEGEND}" if rows else ""
 
 
-def draw(folder: Path) -> None:
-    """The pictures that a folder's section shows."""
-    results = read(folder)
-    if results["experiment"] != rarest_word.KEY:
-        learning_curves(folder / "curves.png", report.panels(results), "updates", one_scale=False)
+def draw_curves(folder: Path) -> None:
+    """Draws the learning curves that a folder's section shows; the rarest word's are drawn with its results."""
+    results = read_results(folder)
+    if results["experiment"] != rarest_word_runs.KEY:
+        learning_curves(folder / CURVES, report.panels(results), "updates", one_scale=False)
 
 
-def write(folders: Sequence[Path], out: Path) -> tuple[Path, Path]:
-    """report.md and report.html in `out`; the first one names the pictures where they are, the second one has them."""
+def write_report(folders: Sequence[Path], out: Path) -> tuple[Path, Path]:
+    """Writes report.md, with links to the pictures, and report.html, with the pictures in it, to `out`."""
     text = write_markdown(folders, out / "report.md")
-    write_text(
-        out / "report.html", html(text, {f"{_seen(one, out)}/curves.png": one / "curves.png" for one in folders})
-    )
+    pictures = {f"{_address(folder, out)}/{CURVES}": folder / CURVES for folder in folders}
+    write_text(out / "report.html", html_page(text, pictures))
     return out / "report.md", out / "report.html"
 
 
 def write_markdown(folders: Sequence[Path], path: Path) -> str:
-    text = markdown(folders, [_seen(folder, path.parent) for folder in folders])
+    text = report_markdown(folders, [_address(folder, path.parent) for folder in folders])
     write_text(path, text)
     return text
 
 
-def _seen(folder: Path, place: Path) -> str:
-    """A folder's address for a page in another one."""
-    return quote(Path(os.path.relpath(folder, place)).as_posix())
+def _address(folder: Path, page: Path) -> str:
+    """A folder's address, relative to the folder of a page."""
+    return quote(Path(os.path.relpath(folder, page)).as_posix())
 
 
-def html(text: str, pictures: dict[str, Path]) -> str:
-    """A page of the Markdown, nothing outside it: everything is escaped, pictures are part of it."""
+def html_page(text: str, pictures: dict[str, Path]) -> str:
+    """The Markdown as one HTML page that loads nothing: text is escaped, pictures (by address) are in the page."""
     from markdown_it import MarkdownIt
 
-    made = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+    body = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
     for address, path in pictures.items():
         if path.exists():
-            inside = b64encode(path.read_bytes()).decode()
-            made = made.replace(f'src="{address}"', f'src="data:image/png;base64,{inside}"')
-    return HEAD.replace("TITLE", escape(TITLE)) + made + "</body></html>\n"
+            data = b64encode(path.read_bytes()).decode()
+            body = body.replace(f'src="{address}"', f'src="data:image/png;base64,{data}"')
+    return HEAD.replace("TITLE", escape(TITLE)) + body + "</body></html>\n"
 
 
 HEAD = """<!DOCTYPE html>

@@ -1,189 +1,189 @@
-"""Paper §5.1, made again: which runs, side by side on the machine's cores, and what they show."""
+"""The rarest-word task (paper §5.1): which word of a short sequence is the least frequent? Task, model, one run.
+
+A word's id is its rank, 0 for the most frequent word, so the answer is the largest id of the sequence. The rarest words
+are outside the shortlist: the model points at them.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from hashlib import sha256
-from itertools import product
-from multiprocessing import get_context
-from pathlib import Path
-from statistics import mean
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from pointing import __version__
-from pointing.config import RarestWord, checked
-from pointing.evaluation.plots import learning_curves, require_matplotlib
-from pointing.reproduce.results import RESULTS, versions
-from pointing.system.files import write_text
-from pointing.system.progress import following, progress
-from pointing.system.tables import Table, mean_and_spread
-from pointing.system.workers import in_order
+import torch
+from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from multiprocessing.sharedctypes import Synchronized
+from pointing.config import RarestWord
+from pointing.pointer_softmax import Annotations, NeverPoint, PointerNetwork, PointerSoftmax, Switch
 
-    from pointing.reproduce.rarest_word_task import Run
-
-KEY = "rarest-word"
-PAPER = {"softmax": 48.2, "summary": 17.4}
-HEADS: dict[Literal["softmax", "summary", "annotations"], str] = {
-    "softmax": "softmax over all words",
-    "summary": "pointer softmax, l from the summary",
-    "annotations": "pointer softmax, l over the annotations",
-}
-GROUPS = ("all", "rare", "unseen", "other")
-
-_made: Synchronized[int] | None = None  # updates made by all workers together, shared with them
+VALIDATION_SEED, TEST_SEED = 2016, 2017  # the same validation and test sequences for every run
 
 
-def paper_size(changes: Mapping[str, Any], seeds: int) -> list[RarestWord]:
-    """Every head with the same everything else, for each seed: the paper's settings but for some changes."""
-    every = product(range(1, seeds + 1), HEADS)
-    return [checked(RarestWord, {**changes, "head": head, "seed": seed}) for seed, head in every]
+class RarestWordTask:
+    """Draws sequences; says what the model reads of a sequence, and which output is right for it."""
+
+    def __init__(self, settings: RarestWord) -> None:
+        self.settings = settings
+        self.cumulative = self.unigram().cumsum(0).float()
+        self.shortlist = settings.words - (0 if settings.head == "softmax" else settings.rare)
+        self.training = None if settings.training is None else self.draw(settings.training, self._seeded(settings.seed))
+        self.count = torch.full((settings.words,), settings.min_count)
+        if self.training is not None:
+            self.count = self.training.flatten().bincount(minlength=settings.words)
+
+    def unigram(self) -> Tensor:
+        """The truncated geometric distribution over ranks."""
+        weight = (1 - self.settings.p) ** torch.arange(self.settings.words, dtype=torch.float64)
+        return weight / weight.sum()
+
+    def draw(self, sequences: int, generator: torch.Generator) -> Tensor:
+        """Random sequences of word ids (B, J)."""
+        u = torch.rand(sequences, self.settings.length, generator=generator)
+        return torch.searchsorted(self.cumulative, u).clamp(max=self.settings.words - 1)
+
+    def batches(self, generator: torch.Generator) -> Iterator[Tensor]:
+        """Training sequences (B, J), without end: new ones each time, or the fixed ones in a new order every epoch."""
+        batch = self.settings.batch
+        while self.training is None:
+            yield self.draw(batch, generator)
+        while True:
+            order = torch.randperm(len(self.training), generator=generator)
+            for rows in order.split(batch):
+                yield self.training[rows]
+
+    def as_read(self, x: Tensor) -> Tensor:
+        """What the model reads (B, J): words too rare in a fixed training set become one unknown word, id |V|."""
+        return x.masked_fill(self.count[x] < self.settings.min_count, self.settings.words)
+
+    def target(self, x: Tensor) -> Tensor:
+        """(B, 1): the rarest word's id if it is in the shortlist, else V + the first position that holds the word."""
+        word, _ = x.max(1)
+        position = (x == word.unsqueeze(1)).int().argmax(1)
+        return torch.where(word < self.shortlist, word, self.shortlist + position).unsqueeze(1)
+
+    def answer(self, x: Tensor, choice: Tensor) -> Tensor:
+        """The words (B,) that the model's choices (B,) write: a pointer writes the word at its position."""
+        position = (choice - self.shortlist).clamp(min=0).unsqueeze(1)
+        return torch.where(choice < self.shortlist, choice, x.gather(1, position).squeeze(1))
+
+    def held_out(self) -> tuple[Tensor, Tensor]:
+        """The validation and test sequences."""
+        sizes = (self.settings.validation, VALIDATION_SEED), (self.settings.test, TEST_SEED)
+        validation, test = (self.draw(size, self._seeded(seed)) for size, seed in sizes)
+        return validation, test
+
+    @staticmethod
+    def _seeded(seed: int) -> torch.Generator:
+        return torch.Generator().manual_seed(seed)
 
 
-def quick(seeds: int = 1) -> list[RarestWord]:
-    """Two minutes on 2 cores: the paper's setting in small, and one where rare words are truly rare."""
-    small = {"hidden": 128, "test": 20_000, "validation": 2_000, "updates": 600}
-    kinds: list[dict[str, Any]] = [{}, {"training": 20_000, "p": 0.01}]
-    every = product(kinds, range(1, seeds + 1), HEADS)
-    return [RarestWord(head=head, seed=seed, **kind, **small) for kind, seed, head in every]
+class RarestWordModel(nn.Module):
+    """A GRU, whose last state is the summary c. One hidden layer over c gives w, another gives l, both give d."""
+
+    def __init__(self, settings: RarestWord, shortlist: int) -> None:
+        super().__init__()
+        hidden = settings.hidden
+        self.head = settings.head
+        self.embedding = nn.Embedding(settings.words + 1, hidden)  # the last row is for the unknown word
+        self.gru = nn.GRU(hidden, hidden, batch_first=True)
+        self.for_word, self.for_place = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
+        if self.head == "softmax":
+            self.output = PointerSoftmax(shortlist, hidden, NeverPoint())
+            return
+        switch = Switch(
+            2 * hidden, hidden, layers=1, activation="tanh", bias=0, inverse_temperature=settings.inverse_temperature
+        )
+        if self.head == "summary":
+            self.place = nn.Linear(hidden, settings.length)
+        network = PointerNetwork(hidden, hidden) if self.head == "annotations" else None
+        self.output = PointerSoftmax(shortlist, hidden, switch, network)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor | Annotations]:
+        """The output layer's inputs for the only step: readout, evidence, and l_t or what it is computed from."""
+        h, last = self.gru(self.embedding(x))  # (B, J, H), (1, B, H)
+        c = last.transpose(0, 1)  # (B, 1, H)
+        readout, query = torch.tanh(self.for_word(c)), torch.tanh(self.for_place(c))
+        if self.head == "softmax":
+            return readout, readout, readout.new_zeros(len(x), 1, 0)  # no positions to point at
+        evidence = torch.cat([readout, query], -1)
+        if self.head == "summary":
+            return readout, evidence, self.place(query).log_softmax(-1)
+        return readout, evidence, Annotations(query, h, torch.ones_like(x, dtype=torch.bool))
 
 
-def sweep(seeds: int) -> list[RarestWord]:
-    """Over p and over the size of the training set, in small, to see where pointing wins and where it does not.
+@dataclass
+class Errors:
+    """Error rates in percent, by the kind of answer; None if no sequence has such an answer."""
 
-    With a fixed training set words that it hardly has are read once as what they are, once as one unknown word.
-    """
-    fixed = [{"training": size, "min_count": least} for size, least in product((20_000, 5_000), (1, 5))]
-    kinds: list[dict[str, Any]] = [{}, *fixed]
-    every = product(range(1, seeds + 1), (0.001, 0.002, 0.005, 0.01), kinds, HEADS)
-    return [RarestWord(head=head, p=p, hidden=128, updates=1000, seed=seed, **kind) for seed, p, kind, head in every]
-
-
-def reproduce(runs: Sequence[RarestWord], out: Path, command: str, workers: int | None = None) -> Report:
-    """Makes the runs that `out` does not hold yet, then writes and returns the report on all of them."""
-    require_matplotlib()
-    _train([settings for settings in runs if not _path(settings, out).exists()], out, workers)
-    results = [json.loads(_path(settings, out).read_text()) for settings in runs]
-    return report(results, out, command)
+    all: float
+    rare: float | None
+    unseen: float | None  # rare words that do not occur in a fixed training set
+    other: float | None
+    counts: dict[str, int]  # sequences of each kind
 
 
-def _train(runs: Sequence[RarestWord], out: Path, workers: int | None) -> None:
-    """One process a core, one thread each: small matrices gain nothing from two."""
-    made = get_context("spawn").Value("l", 0)  # updates, by all workers together
-    total = sum(settings.updates for settings in runs)
-    with progress("training", total, "updates") as bar, following(bar, lambda: made.value):
-        for settings, result in zip(runs, in_order(_run, runs, workers, _set_up, made), strict=True):
-            about = {**asdict(result), "settings": settings.model_dump(), "made_by": versions()}
-            write_text(_path(settings, out), json.dumps(about))
+@dataclass
+class RarestWordResult:
+    """What one run gave; the fields are the keys of its JSON file."""
+
+    settings: RarestWord
+    curve: list[dict[str, float]]  # update, then validation errors: all, rare, other
+    best_update: int
+    test: Errors  # of the weights with the least validation error
+    seconds: float  # of training
+    drawing_share: float  # share of the training time that was spent on drawing batches
 
 
-def _set_up(made: Synchronized[int]) -> None:
-    global _made
-    import torch
-
-    _made = made
-    torch.set_num_threads(1)
-
-
-def _run(settings: RarestWord) -> Run:
-    """In a worker."""
-    from pointing.reproduce.rarest_word_task import run
-
-    def count() -> None:
-        assert _made is not None
-        with _made.get_lock():
-            _made.value += 1
-
-    return run(settings, count)
-
-
-def _path(settings: RarestWord, out: Path) -> Path:
-    """Where the result of a run is kept: named by all that decides it."""
-    text = json.dumps([settings.model_dump(), __version__], sort_keys=True)
-    return out / "runs" / f"{sha256(text.encode()).hexdigest()[:16]}.json"
-
-
-class Report(NamedTuple):
-    table: Table
-    results: dict[str, Any]
-
-
-def report(results: Sequence[dict[str, Any]], out: Path, command: str) -> Report:
-    """The table; JSON and pictures are in `out` afterwards."""
-    summary = {"experiment": KEY, "command": command, "made_by": results[0]["made_by"], "runs": list(results)}
-    cells = _cells(results)
-    panels = {
-        title: {HEADS[head]: [_curve(run) for run in runs] for head, runs in heads.items()}
-        for title, heads in cells.items()
-    }
-    for name in ("curves.png", "curves.svg"):
-        learning_curves(out / name, panels, "updates", "validation error (%)")
-    write_text(out / RESULTS, json.dumps(summary) + "\n")
-    return Report(_table(cells), summary)
+def train_and_test(settings: RarestWord, on_update: Callable[[], None] = lambda: None) -> RarestWordResult:
+    """Trains one model and tests it; `on_update` is called after every update."""
+    torch.manual_seed(settings.seed)
+    task = RarestWordTask(settings)
+    validation, test = task.held_out()
+    model = RarestWordModel(settings, task.shortlist)
+    optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
+    batches = task.batches(torch.Generator().manual_seed(settings.seed))
+    curve: list[dict[str, float]] = []
+    best: dict[str, Tensor] = {}
+    best_update, best_error = 0, float("inf")
+    start, drawing = time.perf_counter(), 0.0
+    for update in range(1, settings.updates + 1):
+        before = time.perf_counter()
+        x = next(batches)
+        read, target = task.as_read(x), task.target(x)
+        drawing += time.perf_counter() - before
+        readout, evidence, log_l = model(read)
+        loss = -model.output.log_likelihood(readout, evidence, log_l, target).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if update % settings.validate_every == 0 or update == settings.updates:
+            errors = error_rates(model, task, validation)
+            point = {"update": update, "all": errors.all, "rare": errors.rare, "other": errors.other}
+            curve.append({name: value for name, value in point.items() if value is not None})
+            if errors.all < best_error:
+                best_update, best_error = update, errors.all
+                best = {name: weight.clone() for name, weight in model.state_dict().items()}
+        on_update()
+    seconds = time.perf_counter() - start
+    model.load_state_dict(best)
+    return RarestWordResult(settings, curve, best_update, error_rates(model, task, test), seconds, drawing / seconds)
 
 
-def section(results: Mapping[str, Any], seen: str) -> str:
-    """The experiment in Markdown; its picture is in the folder that readers find at `seen`."""
-    drawing = mean(run["drawing_share"] for run in results["runs"])
-    notes = (
-        "Error in percent on the test set, of the weights with the least validation error; ± is the standard "
-        "deviation over seeds. *rare*: the answer is one of the rarest words, which are pointed at, and in the "
-        "training set; *unseen*: one of them that is not; *other*: the rest. Drawing the batches took "
-        f"{drawing:.1%} of the training time."
-    )
-    cells = _cells(results["runs"])
-    kind = next(iter(cells)) if len(cells) == 1 else f"{len(cells)} kinds of training"
-    title = f"## The rarest word: {kind} (paper §5.1)"
-    table = _table(cells).markdown()
-    picture = f"![validation error]({seen}/curves.png)"
-    return f"{title}\n\n{table}\n{notes}\n\n{picture}\n\nMade by `{results['command']}`.\n"
+@torch.no_grad()
+def error_rates(model: RarestWordModel, task: RarestWordTask, sequences: Tensor) -> Errors:
+    model.eval()
+    wrong = torch.cat([_wrong(model, task, x) for x in sequences.split(1000)])
+    model.train()
+    answer = sequences.max(1).values
+    rare = answer >= task.settings.words - task.settings.rare
+    unseen = rare & (task.count[answer] == 0)
+    groups = {"rare": rare & ~unseen, "unseen": unseen, "other": ~rare}
+    rates = {name: 100 * wrong[group].float().mean().item() if group.any() else None for name, group in groups.items()}
+    counts = {name: int(group.sum()) for name, group in groups.items()}
+    return Errors(all=100 * wrong.float().mean().item(), counts=counts, **rates)
 
 
-def in_short(results: Mapping[str, Any]) -> list[list[str]]:
-    """Both pointer softmaxes against the softmax, of the training that is the paper's: fresh words, our default p."""
-    default = RarestWord()
-    as_there = {"p": default.p, "training": default.training}
-    cells = _cells(run for run in results["runs"] if as_there.items() <= run["settings"].items())
-    paper = {"summary": f"{PAPER['softmax']} → {PAPER['summary']}"}
-    lines = []
-    for title, heads in cells.items():
-        errors = {head: mean(run["test"]["all"] for run in runs) for head, runs in heads.items()}
-        softmax = errors.pop("softmax")
-        for head, error in errors.items():
-            name = f"The rarest word: {title}, {HEADS[head].partition(', ')[2]}"
-            lines.append([name, "", "error %", paper.get(head, ""), f"{softmax:.1f} → {error:.1f}", ""])
-    return lines
-
-
-def _cells(results: Iterable[dict[str, Any]]) -> dict[str, dict[Literal["softmax", "summary", "annotations"], Any]]:
-    """Runs that differ only in head and seed belong together: title → head → runs."""
-    cells: dict[str, Any] = {}
-    for run in results:
-        s = run["settings"]
-        drawn = "drawn afresh" if s["training"] is None else f"{s['training']:,} sequences{_read(s['min_count'])}"
-        title = f"p = {s['p']:g}, {drawn}, hidden {s['hidden']}"
-        cells.setdefault(title, {}).setdefault(s["head"], []).append(run)
-    return cells
-
-
-def _read(min_count: int) -> str:
-    """How words are read that a fixed training set hardly has."""
-    return "" if min_count == 1 else f" (words seen < {min_count} times: read as unknown)"
-
-
-def _table(cells: dict[str, Any]) -> Table:
-    rows = [["the paper", HEADS[head], "–", f"{error}", "", "", ""] for head, error in PAPER.items()]  # type: ignore[index]
-    for title, heads in cells.items():
-        for head, runs in heads.items():
-            errors = [[run["test"][group] for run in runs if run["test"][group] is not None] for group in GROUPS]
-            updates = f"{mean(run['best_update'] for run in runs):,.0f}"
-            rows.append([title, HEADS[head], updates, *(mean_and_spread(e) if e else "" for e in errors)])
-    return Table("The rarest word: error in %", ["training", "output layer", "updates", *GROUPS], rows)
-
-
-def _curve(run: dict[str, Any]) -> list[tuple[float, float]]:
-    return [(point["update"], point["all"]) for point in run["curve"]]
+def _wrong(model: RarestWordModel, task: RarestWordTask, x: Tensor) -> Tensor:
+    """(B,) True where the most probable output is not the rarest word."""
+    _, choice = model.output.top(1, *model(task.as_read(x)))
+    return task.answer(x, choice.flatten()) != x.max(1).values

@@ -1,5 +1,4 @@
-"""Trained runs → everything that a report tells of them, as one JSON file: scores of every test set and seed, curves,
-times; and a few outputs, chosen by a rule."""
+"""Trained runs → results.json (scores on every test set and seed, learning curves, times) and some example outputs."""
 
 from __future__ import annotations
 
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pointing import __version__
 from pointing.config import Parallel
 from pointing.errors import Misuse
-from pointing.reproduce import outputs
 from pointing.reproduce.experiments import Experiment, Row
-from pointing.reproduce.runs import Job
+from pointing.reproduce.outputs import OutputOrigin, system_with_outputs
+from pointing.reproduce.runs import PlannedRun, PlannedRuns
 from pointing.system.files import read_text, write_text
 from pointing.system.workers import cores
 
@@ -25,156 +24,175 @@ if TYPE_CHECKING:
     from pointing.evaluation.report import Report, Scored
     from pointing.generation.output import Output
 
-QUANTILES = (0.95, 0.75, 0.5, 0.25, 0.05)  # of the shown outputs: good ones, middling ones, bad ones
-TOLD = ("pairs", "target_tokens", "pointers_per_100", "unknown_share", "reached_by_same_word_or_dictionary")
+QUANTILES = (0.95, 0.75, 0.5, 0.25, 0.05)  # of the outputs in the order of their chrF: good, middling and bad ones
+SPLIT_STATISTICS = (
+    "pairs",
+    "target_tokens",
+    "pointers_per_100",
+    "unknown_share",
+    "reached_by_same_word_or_dictionary",
+)
 RESULTS, EXAMPLES = "results.json", "examples.json"
-Jobs = Mapping[tuple[str, int], Job]
-Tests = Mapping[str, Parallel]  # by their names
+Tests = Mapping[str, Parallel]  # test sets by their names
 
 
-class Asked(NamedTuple):
-    """What is to be told, and of what."""
+class TrainedExperiment(NamedTuple):
+    """An experiment whose runs are trained, and the test sets that it is scored on."""
 
     experiment: Experiment
-    groups: Sequence[Sequence[Row]]
+    groups: Sequence[Sequence[Row]]  # the rows that were chosen
     recipe: str
-    jobs: Jobs
+    runs: PlannedRuns
     tests: Tests
-    command: str
+    command: str  # that was typed to make it
 
 
-def gather(asked: Asked, out: Path) -> dict[str, Any]:
-    """results.json and, where outputs were made, examples.json in `out`; returned: the former."""
-    experiment = asked.experiment
-    rows = [row for group in asked.groups for row in group]
-    (out / EXAMPLES).unlink(missing_ok=True)  # of other rows, perhaps
+def gather_results(trained: TrainedExperiment, out: Path) -> None:
+    """Writes results.json to `out` and, if outputs were generated, examples.json."""
+    rows = [row for group in trained.groups for row in group]
+    (out / EXAMPLES).unlink(missing_ok=True)  # an older one may be of other rows
     scores: dict[str, Any] = {}
-    for name, files in asked.tests.items():
+    for name, files in trained.tests.items():
         for seed in range(1, max(row.seeds for row in rows) + 1):
-            groups = [[row for row in group if row.seeds >= seed] for group in asked.groups]
-            told = [_evaluated(asked, group, name, files, seed, out) for group in groups if group]
-            scores.setdefault(name, {})[str(seed)] = told
+            groups = [[row for row in group if row.seeds >= seed] for group in trained.groups]
+            reports = [_evaluate_rows(trained, group, name, files, seed, out) for group in groups if group]
+            scores.setdefault(name, {})[str(seed)] = reports
     results = {
-        "experiment": experiment.key,
-        "recipe": asked.recipe,
-        "command": asked.command,
+        "experiment": trained.experiment.key,
+        "recipe": trained.recipe,
+        "command": trained.command,
         "made_by": {**versions(), "machine": f"{platform.machine()}, {cores()} cores"},
         "rows": [
-            {"key": row.key, "name": row.name, "run": row.trained, "baseline": group[0].key, "seeds": row.seeds}
-            for group in asked.groups
+            {"key": row.key, "name": row.name, "run": row.run_key, "baseline": group[0].key, "seeds": row.seeds}
+            for group in trained.groups
             for row in group
         ],
         "scores": scores,
-        "runs": {f"{key}-{seed}": _run(job) for (key, seed), job in asked.jobs.items()},
-        "corpora": {job.corpus.name: _corpus(job.corpus) for job in asked.jobs.values()},
+        "runs": {f"{key}-{seed}": _training(run) for (key, seed), run in trained.runs.items()},
+        "corpora": {run.corpus.name: _corpus(run.corpus) for run in trained.runs.values()},
     }
     write_text(out / RESULTS, json.dumps(results) + "\n")
-    return results
 
 
 def versions() -> dict[str, str]:
-    """What results were made with."""
+    """The versions of the programs that made the results."""
     import torch
 
     return {"pointing": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
-def _run(job: Job) -> dict[str, Any]:
-    """How a run went: its settings where they matter, its time, its validations."""
+def _training(run: PlannedRun) -> dict[str, Any]:
+    """How a run was trained: its corpus, its updates, its time, its validations."""
     from pointing.model.run import STATE, read_header, run_settings
     from pointing.training import journal
     from pointing.training.state import State
 
-    state = State(**read_header(job.folder / STATE)["state"])
-    events = journal.read(job.folder)
+    state = State(**read_header(run.folder / STATE)["state"])
+    events = journal.read(run.folder)
     rates = [event["words_per_second"] for event in events if event["event"] == "training"]
     validations = [event for event in events if event["event"] == "validation"]
     return {
-        "corpus": job.corpus.name,
+        "corpus": run.corpus.name,
         "updates": state.update,
         "best_update": state.best_update,
         "minutes": round(state.seconds / 60, 1),
         "words_per_second": round(median(rates)) if rates else None,
-        "threads": run_settings(job.folder).training.threads,
-        "curve": [_numbers(event, words=job.config.text.subwords is None) for event in validations],
+        "threads": run_settings(run.folder).training.threads,
+        "curve": [_numbers(event, words=not run.config.text.uses_subwords) for event in validations],
     }
 
 
 def _numbers(event: Mapping[str, Any], words: bool) -> dict[str, Any]:
-    """A validation without what is only for pictures; of pieces of words nothing compares with words."""
+    """A validation's numbers, without the bins of the calibration plot.
+
+    A model of subwords has no NLL that can be compared with that of a model of words.
+    """
     left_out = {"best"} if words else {"best", "comparable_nll", "comparable_nll_word"}
-    kept = {name: value for name, value in event.items() if isinstance(value, int | float) and name not in left_out}
-    return {**kept, **{f"switch_{name}": value for name, value in event.get("switch", {}).items() if name != "bins"}}
+    numbers = {name: value for name, value in event.items() if isinstance(value, int | float) and name not in left_out}
+    return {**numbers, **{f"switch_{name}": value for name, value in event.get("switch", {}).items() if name != "bins"}}
 
 
 def _corpus(folder: Path) -> dict[str, Any]:
     from pointing.corpus.examples import Corpus
 
     corpus = Corpus(folder)
-    splits = {name: {key: some[key] for key in TOLD} for name, some in corpus.about["statistics"].items()}
+    statistics = corpus.about["statistics"].items()
+    splits = {split: {key: numbers[key] for key in SPLIT_STATISTICS} for split, numbers in statistics}
     return {"source_words": len(corpus.lexicon.source), "target_words": len(corpus.lexicon.target), "splits": splits}
 
 
-def _evaluated(asked: Asked, rows: Sequence[Row], test: str, files: Parallel, seed: int, out: Path) -> dict[str, Any]:
-    """Scores of some rows' systems, the first one the baseline."""
-    origins = [outputs.Origin.of(row, seed, asked.jobs) for row in rows]
+def _evaluate_rows(
+    trained: TrainedExperiment, rows: Sequence[Row], test: str, files: Parallel, seed: int, out: Path
+) -> dict[str, Any]:
+    """The report on the systems of some rows, of which the first is the baseline; with comparisons to the rivals."""
+    origins = [OutputOrigin.of(row, seed, trained.runs) for row in rows]
     report = _evaluate(origins, files, out / "outputs" / re.sub(r"\W+", "-", test))
-    _keep_examples(asked, rows, test, seed, report, files, out)
-    told = report.json()
-    return {**told, "comparisons": told["comparisons"] + _with_rivals(asked.experiment, rows, report)}
+    _write_examples(trained, rows, test, seed, report, files, out)
+    values = report.json()
+    return {**values, "comparisons": values["comparisons"] + _with_rivals(trained.experiment, rows, report)}
 
 
 def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) -> list[dict[str, Any]]:
-    """The rows compared with the experiment's rivals, where these are among them."""
+    """The comparisons of the rows with the experiment's rivals, if these are among the rows."""
     from pointing.evaluation.report import compare
 
-    wanted = {experiment.shown[column] for column in experiment.compared}
-    fewer = [replace(one, measures=[m for m in one.measures if m.name in wanted]) for one in report.systems]
-    found: list[dict[str, Any]] = []
-    for number, row in enumerate(rows):
-        others = [one for one in fewer[1:] if one.name != row.name]
+    names = {experiment.columns[column] for column in experiment.compared_columns}
+    systems = [
+        replace(system, measures=[measure for measure in system.measures if measure.name in names])
+        for system in report.systems
+    ]
+    comparisons: list[dict[str, Any]] = []
+    for rival, row in zip(systems, rows, strict=True):
+        others = [system for system in systems[1:] if system.name != row.name]
         if row.key in experiment.rivals and others:
-            found += compare([fewer[number], *others]).json()["comparisons"]
-    return found
+            comparisons += compare([rival, *others]).json()["comparisons"]
+    return comparisons
 
 
-def _evaluate(origins: Sequence[outputs.Origin], files: Parallel, kept: Path) -> Report:
+def _evaluate(origins: Sequence[OutputOrigin], files: Parallel, folder: Path) -> Report:
     from pointing.evaluation.evaluate import evaluate
     from pointing.evaluation.measures import EvaluationSet
     from pointing.model.run import load_run
 
-    jobs = [origin.job for origin in origins]
-    loaded = {job.folder: load_run(job.folder) for job in jobs}
-    systems = [outputs.system(origin, loaded[origin.job.folder], files, kept) for origin in origins]
-    tags = (files.source_tags, files.target_tags) if any(map(outputs.tagged, jobs)) else (None, None)
+    planned = [origin.planned for origin in origins]
+    loaded = {run.folder: load_run(run.folder) for run in planned}
+    systems = [system_with_outputs(origin, loaded[origin.planned.folder], files, folder) for origin in origins]
+    entities = any(run.config.pointers.uses_entities for run in planned)
+    tags = (files.source_tags, files.target_tags) if entities else (None, None)
     return evaluate(systems, EvaluationSet.read(files.source, [files.target], *tags))
 
 
-def _keep_examples(
-    asked: Asked, rows: Sequence[Row], test: str, seed: int, report: Report, files: Parallel, out: Path
+def _write_examples(
+    trained: TrainedExperiment,
+    rows: Sequence[Row],
+    test: str,
+    seed: int,
+    report: Report,
+    files: Parallel,
+    out: Path,
 ) -> None:
-    """Of seed 1 and the recipe's own test set, if the rows to be shown are among these."""
+    """Writes example outputs of seed 1 on the recipe's own test set, if `rows` has the first two highlighted rows."""
     keys = [row.key for row in rows]
-    shows = asked.experiment.shows
-    if seed != 1 or test != next(iter(asked.tests)) or not set(shows[:2]) <= set(keys):
+    highlights = trained.experiment.highlights
+    if seed != 1 or test != next(iter(trained.tests)) or not set(highlights[:2]) <= set(keys):
         return
-    shown = [report.systems[keys.index(key)] for key in shows if key in keys]
-    told = {"test": test, "seed": seed, "examples": examples(shown, files)}
-    write_text(out / EXAMPLES, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    systems = [report.systems[keys.index(key)] for key in highlights if key in keys]
+    values = {"test": test, "seed": seed, "examples": examples(systems, files)}
+    write_text(out / EXAMPLES, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
 
 
-def examples(shown: Sequence[Scored], files: Parallel) -> list[dict[str, Any]]:
-    """Lines where the second system copied something, in the order of its chrF: the ones at fixed quantiles of it."""
+def examples(systems: Sequence[Scored], files: Parallel) -> list[dict[str, Any]]:
+    """The lines at fixed quantiles of the second system's chrF, out of the lines where this system copied a word."""
     from sacrebleu.metrics.chrf import CHRF
 
     references = [text for _, text in read_text(files.target)]
-    score = CHRF()
+    chrf = CHRF()
     ranked = []
-    for number, output in enumerate(shown[1].outputs):
+    for number, output in enumerate(systems[1].outputs):
         assert not isinstance(output, str)
         if any(token.origin != "shortlist" for token in output.tokens):
-            found = score.sentence_score(output.text.lower(), [references[number].lower()]).score
-            ranked.append((found, number))
+            score = chrf.sentence_score(output.text.lower(), [references[number].lower()]).score
+            ranked.append((score, number))
     ranked.sort()
     chosen = {ranked[round(quantile * (len(ranked) - 1))]: quantile for quantile in QUANTILES if ranked}
     return [
@@ -182,34 +200,35 @@ def examples(shown: Sequence[Scored], files: Parallel) -> list[dict[str, Any]]:
             "quantile": quantile,
             "of": len(ranked),
             "line": number + 1,
-            "chrF2": round(found, 1),
-            "source": _source(shown[1].outputs[number]),
+            "chrF2": round(score, 1),
+            "source": _source(systems[1].outputs[number]),
             "reference": references[number],
-            "outputs": {one.name: _words(one.outputs[number]) for one in shown},
+            "outputs": {system.name: _words(system.outputs[number]) for system in systems},
         }
-        for (found, number), quantile in chosen.items()
+        for (score, number), quantile in chosen.items()
     ]
 
 
 def _source(output: Output | str) -> list[tuple[str, bool]]:
-    """Pieces of the raw line, and whether each was copied."""
+    """The raw source line in pieces, each with whether it was copied."""
     assert not isinstance(output, str)
-    line, used = output.source, {token.source for token in output.tokens}
-    pieces, at = [], 0
+    line, copied = output.source, {token.source for token in output.tokens}
+    pieces, last_end = [], 0
     for position, (start, end) in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True)):
-        if position in used:
-            pieces += [(line.text[at:start], False), (line.text[start:end], True)]
-            at = end
-    return [piece for piece in [*pieces, (line.text[at:], False)] if piece[0]]
+        if position in copied:
+            pieces += [(line.text[last_end:start], False), (line.text[start:end], True)]
+            last_end = end
+    return [piece for piece in [*pieces, (line.text[last_end:], False)] if piece[0]]
 
 
 def _words(output: Output | str) -> list[tuple[str, str]]:
+    """The words of an output, each with its origin."""
     assert not isinstance(output, str)
     return [(token.text, token.origin) for token in output.tokens]
 
 
-def read(folder: Path) -> dict[str, Any]:
-    """What `gather` wrote."""
+def read_results(folder: Path) -> dict[str, Any]:
+    """What results.json holds."""
     path = folder / RESULTS
     try:
         results = json.loads(path.read_text(encoding="utf-8"))

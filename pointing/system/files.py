@@ -1,4 +1,4 @@
-"""Lines in, whole files out: reading plain or gzipped text, and writing all of a file or nothing of it."""
+"""Reads lines of plain or gzipped text; writes files and folders as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from typing import Any, cast
 from pointing.errors import Failure, Misuse
 
 BOM = b"\xef\xbb\xbf"
-PIECE = 1 << 20  # bytes read at a time
+BYTES_AT_A_TIME = 1 << 20
 
 
 def read_lines(path: str | Path) -> Iterator[bytes]:
     """The lines of a plain or .gz file as bytes, without line ends (\\n or \\r\\n) or a leading byte order mark.
 
-    Bytes, because one line that is not UTF-8 must not cost the lines after it; `decode` says which line it was.
+    They are bytes so that a line that is not UTF-8 does not stop the lines after it; `decode` reports such a line.
     """
     for block in read_blocks(path, 1000):
         yield from map(without_end, block)
 
 
 def read_blocks(path: str | Path, lines: int) -> Iterator[list[bytes]]:
-    """The same, so many lines at a time and with their ends on, which takes a third of the time."""
-    with _opened(Path(path)) as file:
+    """The same lines in lists of `lines` lines, with their line ends, which takes a third of the time."""
+    with _open_bytes(Path(path)) as file:
         while block := list(islice(file, lines)):
             yield block
 
@@ -46,34 +46,34 @@ def without_end(line: bytes) -> bytes:
 
 
 def count_lines(path: str | Path) -> int:
-    """How many lines `read_lines` gives, in a fraction of its time."""
+    """The number of lines that `read_lines` gives, in a fraction of its time."""
     count, last = 0, b"\n"
-    with _opened(Path(path)) as file:
-        while piece := file.read(PIECE):
+    with _open_bytes(Path(path)) as file:
+        while piece := file.read(BYTES_AT_A_TIME):
             count += piece.count(b"\n")
             last = piece[-1:]
     return count + (last != b"\n")
 
 
 def digest(path: str | Path) -> str:
-    """Of what is in a file, byte by byte: a copy of it elsewhere has the same."""
-    found = sha256()
+    """SHA-256 of a file's content: a copy of the file has the same."""
+    checksum = sha256()
     try:
         with Path(path).open("rb") as file:
-            while piece := file.read(PIECE):
-                found.update(piece)
+            while piece := file.read(BYTES_AT_A_TIME):
+                checksum.update(piece)
     except OSError as error:
         raise Misuse(f"cannot be read: {error.strerror}", path) from None
-    return found.hexdigest()
+    return checksum.hexdigest()
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    """A plain or .gz file of bytes; what cannot be read is misuse."""
+def _open_bytes(path: Path) -> Iterator[io.BufferedReader]:
+    """A plain or .gz file, open for reading, after its byte order mark; a file that cannot be read is misuse."""
     try:
-        with path.open("rb") as plain:
-            whole = gzip.GzipFile(fileobj=plain) if path.suffix == ".gz" else plain
-            file: io.BufferedReader = io.BufferedReader(cast(Any, whole), PIECE)
+        with path.open("rb") as raw:
+            unzipped = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
+            file: io.BufferedReader = io.BufferedReader(cast(Any, unzipped), BYTES_AT_A_TIME)
             if file.peek(len(BOM)).startswith(BOM):
                 file.read(len(BOM))
             yield file
@@ -90,7 +90,7 @@ def _opened(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def decode(line: bytes, path: str | Path, number: int) -> str:
-    """One line as text; number counts from 1."""
+    """One line as text; `number` is the line's number in the file, from 1."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -98,16 +98,16 @@ def decode(line: bytes, path: str | Path, number: int) -> str:
 
 
 def read_text(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines, counted from 1, of a file in which every line must be UTF-8."""
+    """The lines of a file in which every line must be UTF-8, with their numbers, from 1."""
     for number, line in enumerate(read_lines(path), 1):
         yield number, decode(line, path, number)
 
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path` to write to; renamed to `path` if the block ends well, else removed."""
+    """A temporary path beside `path`, to write to. It is renamed to `path` if the block ends well, else removed."""
     path = Path(path)
-    with _say_what_the_disk_says(path):
+    with _explain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
         os.close(handle)
@@ -122,11 +122,11 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: str | Path) -> Iterator[Path]:
-    """A temporary folder beside `path` to fill; takes the place of `path` if the block ends well, else is removed."""
+    """A temporary folder beside `path`, to fill. It replaces `path` if the block ends well, else it is removed."""
     path = Path(path).resolve()
-    with _say_what_the_disk_says(path):
+    with _explain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _clear_away(path)
+        _remove_left_behind(path)
         mark = f".{path.name}.{socket.gethostname()}.{os.getpid()}."
         part = Path(tempfile.mkdtemp(prefix=mark, suffix=".part", dir=path.parent))
         try:
@@ -144,19 +144,20 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """`text` as the whole of the file, or the file untouched."""
+    """Writes `text` as the whole file. If that fails, the old file stays as it was."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 @contextmanager
-def _say_what_the_disk_says(path: Path) -> Iterator[None]:
+def _explain_disk_errors(path: Path) -> Iterator[None]:
+    """Turns errors of writing `path` into a failure that names the path and the reason."""
     try:
         yield
-    except BrokenPipeError:  # not the file's, but of what is printed while it is written
+    except BrokenPipeError:  # comes from printing while the file is written, not from the file
         raise
     except OSError as error:
-        # An error without a name is a full disk; one with the name of another file is somebody else's to explain.
+        # An error without a file's name is a full disk. An error with the name of another file is not explained here.
         if error.filename is None or f".{path.name}." in str(error.filename) or Path(error.filename) == path:
             raise Failure(
                 f"{path}: cannot be written: {error.strerror or error}; nothing was left half-written"
@@ -164,8 +165,8 @@ def _say_what_the_disk_says(path: Path) -> Iterator[None]:
         raise
 
 
-def _clear_away(path: Path) -> None:
-    """Removes what a run that was killed on this machine left beside `path`; another run may still be at work."""
+def _remove_left_behind(path: Path) -> None:
+    """Removes temporary folders beside `path` of processes of this machine that no longer exist: they were killed."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.{glob.escape(socket.gethostname())}.*.part"):
         process = part.name.removeprefix(f".{path.name}.{socket.gethostname()}.").split(".")[0]
         if process.isdecimal() and not _alive(int(process)):
@@ -177,7 +178,7 @@ def _alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # somebody else's, but there
+    except PermissionError:  # the process exists, and belongs to another user
         pass
     return True
 

@@ -1,4 +1,4 @@
-"""How far, how fast, how long still: a bar on a terminal, a plain line now and then elsewhere. All on stderr."""
+"""Progress on stderr: a bar on a terminal, else a line every ten seconds, with the rate and the time that is left."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ SECONDS_BETWEEN_LINES = 10.0
 class Progress(Protocol):
     def advance(self, steps: int = 1) -> None: ...
     def note(self, text: str) -> None:
-        """A short text beside the bar: a loss, a file's name."""
+        """Shows a short text beside the bar, such as a loss or a file's name."""
 
 
 @contextmanager
 def progress(title: str, total: int | None, unit: str, done: int = 0) -> Iterator[Progress]:
-    """with progress("counting words", 200_000, "pairs") as bar: bar.advance(1000); `done` was done before."""
+    """with progress("counting words", 200_000, "pairs") as bar: bar.advance(1000)
+
+    `done` steps were done by an earlier process: they count as progress, but not for the rate.
+    """
     if sys.stderr.isatty():
         with _bar(title, total, unit, done) as bar:
             yield bar
@@ -32,7 +35,7 @@ def progress(title: str, total: int | None, unit: str, done: int = 0) -> Iterato
 
 
 def track(items: Iterable[Item], title: str, total: int | None, unit: str) -> Iterator[Item]:
-    """The items again, with a bar that advances by one for each."""
+    """The same items, with a bar that advances by one for each."""
     with progress(title, total, unit) as bar:
         for item in items:
             yield item
@@ -41,16 +44,16 @@ def track(items: Iterable[Item], title: str, total: int | None, unit: str) -> It
 
 @contextmanager
 def following(bar: Progress, count: Callable[[], int], seconds: float = 0.5) -> Iterator[None]:
-    """Keeps the bar where `count()` is, which others move: worker processes, say."""
+    """Moves the bar to `count()`, every so many seconds: a number that worker processes increase, for example."""
     ended = threading.Event()
 
     def follow() -> None:
-        shown, last = 0, False
-        while not last:
-            last = ended.wait(seconds)
-            now = max(shown, count())
-            bar.advance(now - shown)
-            shown = now
+        shown, is_last = 0, False
+        while not is_last:
+            is_last = ended.wait(seconds)
+            steps = max(shown, count())
+            bar.advance(steps - shown)
+            shown = steps
 
     thread = threading.Thread(target=follow)
     thread.start()
@@ -62,7 +65,7 @@ def following(bar: Progress, count: Callable[[], int], seconds: float = 0.5) -> 
 
 
 def say(text: str) -> None:
-    """One line on stderr, at once."""
+    """Prints one line on stderr, without delay."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -100,12 +103,12 @@ def _bar(title: str, total: int | None, unit: str, done: int) -> Iterator[Progre
 
 
 class _Lines:
-    """The same for a log file: a line every ten seconds, and one at the end if there was any."""
+    """Progress for a log file: a line every ten seconds, and a last one at the end if there was any before."""
 
     def __init__(self, title: str, total: int | None, unit: str, done: int = 0) -> None:
         self.title, self.total, self.unit = title, total, unit
         self.before, self.done, self.text = done, done, ""
-        self.printed: int | None = None  # how far it was when that was last told
+        self.printed: int | None = None  # `done` in the last line that was printed
         self.start = self.last = time.monotonic()
 
     def advance(self, steps: int = 1) -> None:

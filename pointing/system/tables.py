@@ -1,4 +1,4 @@
-"""One table, shown to people on a terminal and written as Markdown."""
+"""A table that can be drawn on a terminal or written as Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class Table:
     title: str
     header: Sequence[str]
-    rows: Sequence[Sequence[str]]  # the first column is text, the others are figures
+    rows: Sequence[Sequence[str]]  # the first column is text, aligned left; the others are numbers, aligned right
 
     def markdown(self) -> str:
         line = "|" + "|".join("---" if column == 0 else "---:" for column in range(len(self.header))) + "|"
@@ -18,15 +18,15 @@ class Table:
         return "\n".join(["| " + " | ".join(self.header) + " |", line, *rows]) + "\n"
 
     def show(self) -> None:
-        """On standard output: drawn on a terminal, Markdown where a program or a file reads it."""
+        """Prints the table: drawn if standard output is a terminal, else as Markdown."""
         from rich.console import Console
-        from rich.table import Table as Drawn
+        from rich.table import Table as RichTable
 
         console = Console()
         if not console.is_terminal:
             print(f"{self.title}\n\n{self.markdown()}")
             return
-        drawn = Drawn(title=self.title, title_justify="left")
+        drawn = RichTable(title=self.title, title_justify="left")
         for column, name in enumerate(self.header):
             drawn.add_column(name, justify="left" if column == 0 else "right")
         for row in self.rows:
@@ -35,7 +35,7 @@ class Table:
 
 
 def mean_and_spread(values: Sequence[float], digits: int = 1) -> str:
-    """`12.3 ± 0.4`: the mean and the standard deviation over seeds; the value alone if there is just one."""
+    """`12.3 ± 0.4`: mean and standard deviation over seeds; of a single value only the value."""
     from statistics import mean, stdev
 
     text = f"{mean(values):.{digits}f}"

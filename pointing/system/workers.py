@@ -1,4 +1,4 @@
-"""Work on all cores: jobs go out to worker processes, results come back in order, and no worker outlives its parent."""
+"""Work on all cores: jobs go to worker processes, results come in the jobs' order, no worker outlives its parent."""
 
 from __future__ import annotations
 
@@ -7,76 +7,122 @@ import multiprocessing.context
 import os
 import signal
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from typing import Any, TypeVar
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, TypeVar
 
 from pointing.errors import Failure
 
 Job = TypeVar("Job")
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_order(
-    work: Callable[[Job], Done],
+    work: Callable[[Job], Result],
     jobs: Iterable[Job],
     workers: int | None,
     set_up: Callable[..., None],
     *settings: Any,
-) -> Iterator[Done]:
-    """work(job) for every job, in their order; every process calls set_up(*settings) first.
+) -> Iterator[Result]:
+    """work(job) for every job, in the jobs' order; every process calls set_up(*settings) first.
 
-    Never more than a few jobs are in flight, so they may be large. One job, or one worker, needs no process.
+    At most 2 · workers + 1 jobs are in flight, so jobs may be large. One job, or one worker, needs no process.
     """
     workers = workers or cores()
     jobs = iter(jobs)
     first = list(islice(jobs, 2))
     if not first:
         return
-    set_up(*settings)  # here too: what is wrong with the settings is said once, and clearly
+    set_up(*settings)  # in this process too, so that an error in the settings is reported once, and clearly
     if len(first) < 2 or workers == 1:
         yield from map(work, chain(first, jobs))
         return
-    pool = ProcessPoolExecutor(workers, _context(work), initializer=_start, initargs=(set_up, settings))
-    waiting: deque[Future[Done]] = deque()
+    pool = _Pool(work, workers, set_up, settings)
+    results: deque[Future[Result]] = deque()
     try:
         for job in chain(first, jobs):
-            waiting.append(pool.submit(work, job))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-        pool.shutdown()
-    except BrokenProcessPool:
-        raise Failure("a worker process died; was there too little memory?") from None
+            results.append(pool.submit(job))
+            if len(results) > 2 * workers:
+                yield results.popleft().result()
+        while results:
+            yield results.popleft().result()
     except BaseException:
-        _kill(pool)
+        pool.terminate()
         raise
+    finally:
+        pool.close()
 
 
-def _kill(pool: ProcessPoolExecutor) -> None:
-    """Ends the workers now. There is no public way to do so before Python 3.14's `kill_workers`.
+class _Pool(Generic[Job, Result]):
+    """Worker processes, each with a pipe of its own, and a thread for every worker that is at work.
 
-    A worker that dies while it sends a result, or takes a job, leaves a thread of the executor waiting for the rest of
-    it to come, or to go, and the program waiting for that thread; closing our ends of those pipes lets them go.
+    Python's own pools can leave the program waiting for ever when their processes are ended early: a process that dies
+    half-way through a message leaves a thread that waits for the rest of it. Here only the worker holds the other end
+    of its pipe, so the pipe breaks when the worker dies, and the thread that serves it goes on.
     """
-    processes = list((pool._processes or {}).values())
-    jobs, results = pool._call_queue, pool._result_queue  # type: ignore[attr-defined]
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        process.join()
-    jobs._reader.close()  # from 3.11.5 on Python does so itself
-    results._writer.close()  # type: ignore[attr-defined]
+
+    def __init__(
+        self, work: Callable[[Job], Result], size: int, set_up: Callable[..., None], settings: tuple[Any, ...]
+    ) -> None:
+        self.size = size
+        self.arguments = work, set_up, settings
+        self.context = _context(work)
+        self.threads = ThreadPoolExecutor(size)
+        self.processes: list[BaseProcess] = []
+        self.idle: deque[Connection] = deque()
+
+    def submit(self, job: Job) -> Future[Result]:
+        if len(self.processes) < self.size:
+            self._start_process()
+        return self.threads.submit(self._ask, job)
+
+    def _start_process(self) -> None:
+        ours, theirs = self.context.Pipe()
+        process: BaseProcess = self.context.Process(target=_serve, args=(theirs, *self.arguments))  # type: ignore[attr-defined]
+        self.processes.append(process)
+        process.start()
+        theirs.close()
+        self.idle.append(ours)
+
+    def _ask(self, job: Job) -> Result:
+        """The result of one job, in a thread of the pool: there are at least as many pipes as threads."""
+        connection = self.idle.pop()
+        try:
+            connection.send(job)
+            result, error, place = connection.recv()
+        except (EOFError, OSError):
+            self.terminate()
+            raise Failure("a worker process died; was there too little memory?") from None
+        finally:
+            self.idle.append(connection)
+        if error is not None:
+            raise error from RuntimeError(f"in a worker process:\n{place}")
+        return result  # type: ignore[no-any-return]
+
+    def terminate(self) -> None:
+        """Ends the workers now, whatever they do."""
+        for process in self.processes:
+            if process.pid is not None:
+                process.terminate()
+
+    def close(self) -> None:
+        """Waits for the threads, then for the workers, which end when their pipes are closed."""
+        self.threads.shutdown(cancel_futures=True)
+        for connection in self.idle:
+            connection.close()
+        for process in self.processes:
+            if process.pid is not None:
+                process.join()
 
 
 def _context(work: Callable[..., Any]) -> multiprocessing.context.BaseContext:
@@ -84,14 +130,26 @@ def _context(work: Callable[..., Any]) -> multiprocessing.context.BaseContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([work.__module__])  # so that the imports are made once, not by every worker
+    context.set_forkserver_preload([work.__module__])  # so that modules are imported once, not by every worker
     return context
 
 
-def _start(set_up: Callable[..., None], settings: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+def _serve(
+    connection: Connection, work: Callable[[Any], Any], set_up: Callable[..., None], settings: tuple[Any, ...]
+) -> None:
+    """A worker process: answers each job with its result, or with the error and where it came from."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     set_up(*settings)
+    while True:
+        try:
+            job = connection.recv()
+        except EOFError:  # the parent has closed its end: there are no more jobs
+            return
+        try:
+            connection.send((work(job), None, ""))
+        except Exception as error:
+            connection.send((None, error, traceback.format_exc()))
 
 
 def _end_with_the_parent() -> None:

@@ -1,7 +1,7 @@
-"""Named entities → per-document ids, and back (paper §5.2, entity pointers).
+"""Named entities → numbers within their document, and back (paper §5.2, entity pointers).
 
-Token by token, so that half of a long name can match; ids count from 1, from left to right in the source, and the same
-word has the same id. What comes out of the model as an id goes back to the source word that bore it.
+Each token of an entity gets a number of its own, so that half of a long name can match. Numbers count from 1, from left
+to right in the source, and the same word has the same number. An output number becomes the source word that has it.
 """
 
 from __future__ import annotations
@@ -19,31 +19,33 @@ SEPARATOR = "￨"
 
 
 class Tagged(NamedTuple):
+    """A sentence whose tokens and tags come with the data."""
+
     words: list[str]
-    tags: list[str]  # O, or anything else for a token of an entity: B-PER, I-LOC, …
+    tags: list[str]  # OUTSIDE, or another tag for a token of an entity: B-PER, I-LOC, …
 
 
 def locate(line: str, words: Sequence[str]) -> tuple[list[int], list[int]] | None:
-    """Where tokens that came with the data begin and end in the raw line; None if they are not that line's."""
-    starts, ends, at = [], [], 0
+    """Where each of the words begins and ends in the raw line; None if the words are not those of the line."""
+    starts, ends, end = [], [], 0
     for word in words:
-        start = line.find(word, at)
-        if start < 0 or line[at:start].strip():  # only white space may lie between tokens
+        start = line.find(word, end)
+        if start < 0 or line[end:start].strip():  # only white space may be between words
             return None
+        end = start + len(word)
         starts.append(start)
-        at = start + len(word)
-        ends.append(at)
-    return None if line[at:].strip() else (starts, ends)
+        ends.append(end)
+    return None if line[end:].strip() else (starts, ends)
 
 
 def tokens_as_tagged(line: str, tagged: Tagged, normalise: Callable[[str], str]) -> Tokens | None:
-    """A line's tokens as its tags cut it; None if they are not that line's."""
-    places = locate(line, tagged.words)
-    return None if places is None else Tokens([normalise(word) for word in tagged.words], *places)
+    """A line's tokens as its tags split it; None if the tags belong to another line."""
+    spans = locate(line, tagged.words)
+    return None if spans is None else Tokens([normalise(word) for word in tagged.words], *spans)
 
 
 def placeholder(number: int) -> str:
-    """The name of an entity's id, counted from 1; a word of the text holds no space, so it can never be one."""
+    """The word that stands for an entity, by its number from 1. A word of the text has no space, so it is never one."""
     return f" {number}"
 
 
@@ -54,36 +56,38 @@ def anonymize(
     target_tags: Sequence[str],
     limit: int,
 ) -> tuple[list[str], list[str]]:
-    """Both sides with entity tokens replaced by placeholders, at most `limit` different ones.
+    """Both sides with their entity tokens replaced by placeholders, at most `limit` different ones.
 
-    An entity of the target that the source does not name keeps its word: an id of its own could never be brought
-    back (docs/departures.md).
+    A target entity that is not in the source keeps its word: no source word could take the place of its number
+    (docs/departures.md).
     """
-    ids: dict[str, str] = {}
+    placeholders: dict[str, str] = {}
     for word, tag in zip(source, source_tags, strict=True):
-        if tag != OUTSIDE and word not in ids and len(ids) < limit:
-            ids[word] = placeholder(len(ids) + 1)
-    return _replace(source, source_tags, ids), _replace(target, target_tags, ids)
+        if tag != OUTSIDE and word not in placeholders and len(placeholders) < limit:
+            placeholders[word] = placeholder(len(placeholders) + 1)
+    return _replace(source, source_tags, placeholders), _replace(target, target_tags, placeholders)
 
 
-def _replace(words: Sequence[str], tags: Sequence[str], ids: dict[str, str]) -> list[str]:
-    return [word if tag == OUTSIDE else ids.get(word, word) for word, tag in zip(words, tags, strict=True)]
+def _replace(words: Sequence[str], tags: Sequence[str], placeholders: dict[str, str]) -> list[str]:
+    return [word if tag == OUTSIDE else placeholders.get(word, word) for word, tag in zip(words, tags, strict=True)]
 
 
 def position_of_entity(number: int, source: Sequence[int], first: int) -> int | None:
-    """The way back: where the entity of id `number` stands first, in a source of vocabulary ids whose placeholders
-    begin at `first`; None if the model made the id up."""
-    wanted = first + number - 1
-    return next((position for position, word in enumerate(source) if word == wanted), None)
+    """The first source position of the entity with this number; None if the source has no such entity.
+
+    `source` has vocabulary ids; the placeholder of number 1 has the id `first`.
+    """
+    placeholder_id = first + number - 1
+    return next((position for position, word in enumerate(source) if word == placeholder_id), None)
 
 
 def read_tags(path: Path) -> Iterator[Tagged]:
-    """Tagged sentences in order: `word￨TAG word￨TAG` a line, or, in *.conll files, a token a line in columns."""
+    """The file's sentences: a line for each, `word￨TAG word￨TAG`, or in *.conll files a line for each token."""
     return _read_conll(path) if ".conll" in path.suffixes else _read_joined(path)
 
 
 def count_tagged_sentences(path: Path) -> int:
-    """How many sentences the file has."""
+    """The number of sentences in the file."""
     if ".conll" in path.suffixes:
         return sum(1 for _ in _read_conll(path))
     return count_lines(path)
@@ -99,7 +103,7 @@ def _read_joined(path: Path) -> Iterator[Tagged]:
 
 
 def _read_conll(path: Path) -> Iterator[Tagged]:
-    """First column the word, last the tag; an empty line ends a sentence; -DOCSTART- lines are skipped."""
+    """The first column is the word, the last one the tag; an empty line ends a sentence; -DOCSTART- is skipped."""
     words: list[str] = []
     tags: list[str] = []
     for number, line in read_text(path):
@@ -133,8 +137,8 @@ class SpacyTagger:
             raise Misuse(f"pointers.tagger: {what}") from None
 
     def __call__(self, line: str, tokens: Tokens) -> list[str]:
-        """A tag for each of our own tokens: that of the entity whose characters it shares."""
-        entities = [(e.start_char, e.end_char, e.label_) for e in self.pipeline(line).ents]
+        """A tag for each of our own tokens: the label of the entity that shares a character with it."""
+        entities = [(entity.start_char, entity.end_char, entity.label_) for entity in self.pipeline(line).ents]
         return [
             next((label for first, last, label in entities if start < last and end > first), OUTSIDE)
             for start, end in zip(tokens.starts, tokens.ends, strict=True)

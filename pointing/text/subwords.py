@@ -1,14 +1,14 @@
-"""Words → pieces by byte-pair merges (Sennrich et al. 2016), and back: the other way to write words that are rare.
+"""Words → pieces by byte-pair merges (Sennrich et al. 2016): the other way to write rare words.
 
-A piece that does not end its word ends with a mark, as subword-nmt writes it: `nois@@ y`. The space is part of the
-mark, and no word holds one, so a text may have `@@` in it like any other characters.
+A piece ends with a mark if its word goes on, as subword-nmt writes it: `nois@@ y`. The space is part of the mark. No
+word has a space in it, so a text may contain `@@` like any other characters.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
@@ -20,10 +20,10 @@ from pointing.text.token_arrays import Longs, TokenArrays, ranges, running_sums,
 from pointing.text.tokenizer import Memory
 
 MARK = "@@ "
-WHOLE = 100  # characters; longer words (they are addresses, and worse) stay in one piece, which no vocabulary has
+LONGEST_SPLIT = 100  # characters; longer words (addresses, encoded data) stay whole, and are in no vocabulary
 FORMAT = "pointing-merges-1"
-FIRST_LETTER = 0x20000  # of those that stand for symbols while merges are learned
-REPEATS = 1000  # of a word that are shown to the trainer at a time
+FIRST_LETTER = 0x20000  # code point of the first letter that stands for a symbol while merges are learned
+REPEATS = 1000  # copies of a word in one text for the trainer
 
 
 def ends_word(piece: str) -> bool:
@@ -31,39 +31,28 @@ def ends_word(piece: str) -> bool:
 
 
 def without_mark(piece: str) -> str:
-    """Its characters."""
+    """The piece's own characters."""
     return piece.removesuffix(MARK)
 
 
-def join_pieces(pieces: Iterable[str]) -> list[str]:
-    """The words again; what is left open at the end is a word too."""
-    words, begun = [], ""
-    for piece in pieces:
-        begun += without_mark(piece)
-        if ends_word(piece):
-            words.append(begun)
-            begun = ""
-    return [*words, begun] if begun else words
-
-
 class Merges:
-    """Cuts words into pieces: of the pairs side by side, single characters first, the earliest learned is merged."""
+    """Splits words into pieces: from single characters on, the neighbours that were learned earliest are merged."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """`pairs` of pieces, those first that were learned first; the left one never ends a word."""
+        """`pairs` of pieces in the order in which they were learned; the left piece never ends a word."""
         self.pairs = list(pairs)
         self.merged = [without_mark(left) + right for left, right in self.pairs]
         self._rank = {pair: rank for rank, pair in enumerate(self.pairs)}
-        self._remembered = Memory(self._cut)
+        self._memory = Memory(self._split)
 
     def __call__(self, word: str) -> list[str]:
-        return self._remembered[word]
+        return self._memory[word]
 
     def __reduce__(self) -> tuple[type[Merges], tuple[list[tuple[str, str]]]]:
         return Merges, (self.pairs,)  # a worker process starts with an empty memory
 
-    def _cut(self, word: str) -> list[str]:
-        if len(word) > WHOLE:
+    def _split(self, word: str) -> list[str]:
+        if len(word) > LONGEST_SPLIT:
             return [word]
         pieces, rank, never = _symbols(word), self._rank.get, len(self.pairs)
         ranks = [rank(pair, never) for pair in pairwise(pieces)]
@@ -78,7 +67,7 @@ class Merges:
         return pieces
 
     def save(self, path: Path) -> None:
-        """What the file is, then a pair a line with a tab between, in their order."""
+        """Writes the name of the format, then a line for each pair, in their order, with a tab between the pieces."""
         write_text(path, "".join(f"{line}\n" for line in (FORMAT, *("\t".join(pair) for pair in self.pairs))))
 
     @classmethod
@@ -99,7 +88,7 @@ class Merges:
 
 
 def require_tokenizers() -> None:
-    """Learning takes the library; cutting and joining do not."""
+    """Learning merges needs the library `tokenizers`; splitting words does not."""
     try:
         import tokenizers  # noqa: F401
     except ImportError:
@@ -107,52 +96,54 @@ def require_tokenizers() -> None:
 
 
 def learn_merges(counts: Mapping[str, int], size: int, min_count: int) -> tuple[Merges, dict[str, int]]:
-    """Merges until there are `size` different pieces; returned with these, and how often the counted words hold each.
+    """Merges that make `size` different pieces, and these pieces with their counts in the counted words.
 
-    Nothing is merged that stands together less often than `min_count`, and no character is known that is seen less
-    often. Characters take half of `size` at most, the rarest are left out: else there would be no room for merges.
-    What these leave over is theirs again. Some pieces have a count of 0: they were always merged into larger ones.
+    Pairs and characters that occur less often than `min_count` are left out. Characters take at most half of `size`,
+    the most frequent first; what merges do not use of the other half goes to the remaining characters. A piece's count
+    may be 0: then it was always merged into larger ones.
     """
-    single: Counter[str] = Counter()
+    symbols: Counter[str] = Counter()
     for word, count in counts.items():
-        for symbol in _symbols(word) if len(word) <= WHOLE else ():
-            single[symbol] += count
-    ranked = sorted((one for one in single if single[one] >= min_count), key=lambda one: (-single[one], one))
-    known, others = ranked[: max(1, size // 2)], ranked[max(1, size // 2) :]
-    merges = Merges(list(_train(counts, known, size, min_count)))
-    found = dict.fromkeys(islice(dict.fromkeys([*known, *merges.merged, *others]), size), 0)
+        for symbol in _symbols(word) if len(word) <= LONGEST_SPLIT else ():
+            symbols[symbol] += count
+    frequent = [symbol for symbol, count in symbols.items() if count >= min_count]
+    ranked = sorted(frequent, key=lambda symbol: (-symbols[symbol], symbol))
+    alphabet, remaining = ranked[: max(1, size // 2)], ranked[max(1, size // 2) :]
+    merges = Merges(list(_train(counts, alphabet, size, min_count)))
+    pieces = dict.fromkeys(islice(dict.fromkeys([*alphabet, *merges.merged, *remaining]), size), 0)
     for word, count in counts.items():
         for piece in merges(word):
-            if piece in found:
-                found[piece] += count
-    return merges, found
+            if piece in pieces:
+                pieces[piece] += count
+    return merges, pieces
 
 
-def _train(counts: Mapping[str, int], known: Sequence[str], size: int, min_count: int) -> Iterator[tuple[str, str]]:
-    """The pairs that Hugging Face's `tokenizers` merges, in order, in words whose characters are all known.
+def _train(counts: Mapping[str, int], alphabet: Sequence[str], size: int, min_count: int) -> Iterator[tuple[str, str]]:
+    """The pairs that Hugging Face's `tokenizers` merges, in order, in words that are written in the alphabet.
 
-    To it every symbol, a character that ends a word or does not, is a letter of its own, by its rank among the known.
-    Of pairs as frequent as each other it takes the one whose pieces it has known longer: no choice is left to chance.
+    Each symbol (a character inside a word, or at its end) is shown to the trainer as one letter, whose code point gives
+    the symbol's rank in the alphabet. Of pairs with the same count the trainer takes the one whose pieces are older, so
+    the result is always the same.
     """
     require_tokenizers()
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Split("\n", "removed")
-    letters = {symbol: chr(FIRST_LETTER + rank) for rank, symbol in enumerate(known)}
+    letters = {symbol: chr(FIRST_LETTER + rank) for rank, symbol in enumerate(alphabet)}
     trainer = trainers.BpeTrainer(
         vocab_size=size, min_frequency=min_count, initial_alphabet=list(letters.values()), show_progress=False
     )
     tokenizer.train_from_iterator(_texts(counts, letters), trainer)
     for pair in json.loads(tokenizer.to_str())["model"]["merges"]:
         left, right = pair.split(" ") if isinstance(pair, str) else pair  # a string before version 0.20
-        yield _piece(left, known), _piece(right, known)
+        yield _piece(left, alphabet), _piece(right, alphabet)
 
 
 def _texts(counts: Mapping[str, int], letters: Mapping[str, str]) -> Iterator[str]:
-    """Each word in letters, as often as it was counted: the trainer takes texts, not counts."""
+    """Each word in letters, as many times as its count says: the trainer takes texts, not counts."""
     for word, count in counts.items():
-        symbols = _symbols(word) if len(word) <= WHOLE else [word]
+        symbols = _symbols(word) if len(word) <= LONGEST_SPLIT else [word]
         if all(symbol in letters for symbol in symbols):
             text = "".join(map(letters.__getitem__, symbols))
             for done in range(0, count, REPEATS):
@@ -160,35 +151,35 @@ def _texts(counts: Mapping[str, int], letters: Mapping[str, str]) -> Iterator[st
 
 
 def _symbols(word: str) -> list[str]:
-    """A word's smallest pieces: its characters."""
+    """A word's characters as pieces, which merging starts from."""
     return [*(character + MARK for character in word[:-1]), word[-1]]
 
 
-def _piece(letters: str, known: Sequence[str]) -> str:
-    """The piece that the letters stand for."""
-    *inner, last = (known[ord(letter) - FIRST_LETTER] for letter in letters)
+def _piece(letters: str, alphabet: Sequence[str]) -> str:
+    """The piece that the trainer's letters stand for."""
+    *inner, last = (alphabet[ord(letter) - FIRST_LETTER] for letter in letters)
     return "".join(map(without_mark, inner)) + last
 
 
 def split_into_pieces(tokens: TokenArrays, merges: Merges) -> tuple[TokenArrays, Longs]:
-    """The same lines as pieces, and for each piece which of the tokens it is of.
+    """The same lines as pieces, and for each piece the number of the token that it is a part of.
 
-    A piece's span is its own characters, or its whole word's where normalising has changed the word's length.
+    A piece's span is its own characters. If normalising has changed the word's length, it is the span of the word.
     """
     used = np.unique(tokens.ids)
-    cut = [merges(tokens.words[word]) for word in used.tolist()]
-    count, length = np.zeros((2, len(tokens.words)), np.int64)  # of the different words: pieces, characters
-    count[used] = [len(pieces) for pieces in cut]
+    split = [merges(tokens.words[word]) for word in used.tolist()]
+    count, length = np.zeros((2, len(tokens.words)), np.int64)  # of each different word: pieces, characters
+    count[used] = [len(pieces_of_word) for pieces_of_word in split]
     length[used] = [len(tokens.words[word]) for word in used.tolist()]
-    pieces, piece = unique_numbers(list(chain.from_iterable(cut)))
-    characters = np.array([len(without_mark(one)) for one in pieces], np.int64)[piece]
-    begin = sums_within_groups(characters, count[used])  # characters from the word's start
+    pieces, piece = unique_numbers(list(chain.from_iterable(split)))  # of all different words, one after the other
+    characters = np.array([len(without_mark(text)) for text in pieces], np.int64)[piece]
+    offset = sums_within_groups(characters, count[used])  # characters from the word's start
 
-    # Of each token's pieces: their places among those.
+    # For each piece of each token: its place in that list of pieces.
     place = ranges(running_sums(count)[tokens.ids], count[tokens.ids])
     token = np.repeat(np.arange(len(tokens.ids)), count[tokens.ids])
-    own = (tokens.ends - tokens.starts == length[tokens.ids])[token]
-    start = tokens.starts[token] + np.where(own, begin[place], 0)
-    end = np.where(own, start + characters[place], tokens.ends[token])
+    own_span = (tokens.ends - tokens.starts == length[tokens.ids])[token]
+    start = tokens.starts[token] + np.where(own_span, offset[place], 0)
+    end = np.where(own_span, start + characters[place], tokens.ends[token])
     counts = np.diff(running_sums(count[tokens.ids])[running_sums(tokens.counts.astype(np.int64))])
-    return TokenArrays(pieces, piece[place], *(one.astype(np.int32) for one in (start, end, counts))), token
+    return TokenArrays(pieces, piece[place], *(array.astype(np.int32) for array in (start, end, counts))), token

@@ -1,7 +1,7 @@
-"""Raw lines → tokens that know their place (character offsets) in the raw line, and back.
+"""Raw lines → tokens with their character offsets in the raw line, and back.
 
-A copied word comes out as it was written, so a token keeps its span: what the model sees (lower-cased, digits folded,
-normalised) may differ from `line[start:end]`, even in length, without moving an offset.
+A copied word is written as it was in the source, so every token keeps its span there. The word that the model reads
+(lower-cased, digits folded, normalised) may differ from `line[start:end]`, even in length; offsets stay the same.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ Kind = Literal["regex", "moses", "whitespace"]
 Digits = Literal["keep", "fold"]
 Unicode = Literal["keep", "nfc", "nfkc"]
 Value = TypeVar("Value")
+MEMORY_SIZE = 1 << 16  # texts
+LONGEST_REMEMBERED = 50  # characters; longer texts hardly ever come again
 
 
 class Tokens(NamedTuple):
-    """The words of a line as the model sees them; `line[start:end]` is each one's raw form."""
+    """The words of a line as the model reads them; `line[start:end]` is the raw form of a word."""
 
     words: list[str]
     starts: list[int]
@@ -31,8 +33,8 @@ class Tokens(NamedTuple):
 class Tokenizer:
     """Splits lines into words with offsets, and joins words into lines.
 
-    `regex` cuts names and identifiers in the same way in every language, so that what the source holds can be found in
-    the target; the language matters for `detokenize`, and for `moses`.
+    `regex` splits names and identifiers in the same way in every language, so that a name of the source can be found in
+    the target. The language matters only for `detokenize`, and for `moses`.
     """
 
     def __init__(
@@ -44,18 +46,18 @@ class Tokenizer:
         digits: Digits = "keep",
         unicode: Unicode = "nfc",
     ) -> None:
-        for value, known in ((kind, Kind), (digits, Digits), (unicode, Unicode)):
-            if value not in get_args(known):
-                raise Misuse(f"there is no tokenizer setting {value!r} here, only {', '.join(get_args(known))}")
+        for value, choices in ((kind, Kind), (digits, Digits), (unicode, Unicode)):
+            if value not in get_args(choices):
+                raise Misuse(f"there is no tokenizer setting {value!r} here, only {', '.join(get_args(choices))}")
         self.kind, self.language = kind, language
         self.lowercase, self.digits, self.unicode = lowercase, digits, unicode
         self._moses: Any = None
         self._demoses: Any = None
         if kind == "moses":
             self._moses, self._demoses = _sacremoses(language)
-        # Most of a line has been seen before (Zipf): what a chunk (text between whitespace) becomes is remembered as
-        # its one word, or its words and their raw lengths. That halves the time on a corpus that starts from nothing.
-        self._chunks = Memory(self._chunk)
+        # Most chunks (texts between white space) have occurred before (Zipf), so results are remembered: the word of a
+        # chunk that is one word, else its words and their raw lengths. That halves the time, even from an empty memory.
+        self._chunks = Memory(self._words_of_chunk)
         self._words = Memory(self.normalise)
 
     def __call__(self, line: str) -> Tokens:
@@ -64,45 +66,45 @@ class Tokenizer:
         words: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
-        remembered, at = self._chunks, 0
+        memory, offset = self._chunks, 0
         chunks = line.split()
-        evenly = " ".join(chunks) == line  # as most lines are, and then no chunk need be looked for
+        single_spaces = " ".join(chunks) == line  # true of most lines: then offsets can be counted
         for chunk in chunks:
-            if not evenly:
-                at = line.find(chunk, at)  # only whitespace lies between, so the first hit is the right one
-            made = remembered[chunk]
-            if isinstance(made, str):
-                words.append(made)
-                starts.append(at)
-                at += len(chunk)
-                ends.append(at)
+            if not single_spaces:
+                offset = line.find(chunk, offset)  # the first hit is right: only white space comes before it
+            split = memory[chunk]
+            if isinstance(split, str):
+                words.append(split)
+                starts.append(offset)
+                offset += len(chunk)
+                ends.append(offset)
             else:
-                words += made[0]
-                for length in made[1]:
-                    starts.append(at)
-                    at += length
-                    ends.append(at)
-            at += 1
+                words += split[0]
+                for length in split[1]:
+                    starts.append(offset)
+                    offset += length
+                    ends.append(offset)
+            offset += 1
         return Tokens(words, starts, ends)
 
     def words(self, line: str) -> list[str]:
-        """The words alone, and sooner: for preparing a corpus, where nobody asks for offsets."""
+        """Only the words, which is faster, for uses that need no offsets."""
         if self.kind == "moses":
             return self._by_moses(line).words
         words: list[str] = []
-        remembered = self._chunks
+        memory = self._chunks
         for chunk in line.split():
-            made = remembered[chunk]
-            if isinstance(made, str):
-                words.append(made)
+            split = memory[chunk]
+            if isinstance(split, str):
+                words.append(split)
             else:
-                words += made[0]
+                words += split[0]
         return words
 
     def split_chunk(self, chunk: str) -> tuple[list[str], list[int]]:
-        """The words of a text without white space, and how many of its characters each one takes; not for Moses."""
-        made = self._chunks[chunk]
-        return ([made], [len(chunk)]) if isinstance(made, str) else made
+        """The words of a text without white space, and their lengths in its characters. Not for `moses`."""
+        split = self._chunks[chunk]
+        return ([split], [len(chunk)]) if isinstance(split, str) else split
 
     def detokenize(self, words: Sequence[str]) -> str:
         if self.kind == "whitespace":
@@ -115,19 +117,21 @@ class Tokenizer:
         # A worker process gets the settings and starts with an empty memory.
         return _rebuild, (self.kind, self.language, self.lowercase, self.digits, self.unicode)
 
-    def _chunk(self, chunk: str) -> str | tuple[list[str], list[int]]:
-        pieces = [chunk] if self.kind == "whitespace" else _cut(chunk)
+    def _words_of_chunk(self, chunk: str) -> str | tuple[list[str], list[int]]:
+        pieces = [chunk] if self.kind == "whitespace" else _split_by_shape(chunk)
         if len(pieces) == 1:
             return self.normalise(chunk)
         return [self.normalise(piece) for piece in pieces], [len(piece) for piece in pieces]
 
     def normalise(self, raw: str) -> str:
+        """A raw word as the model reads it."""
         word = raw
         if self.unicode != "keep" and not raw.isascii():
             word = unicodedata.normalize("NFC", raw)
             if self.unicode == "nfkc":
-                plain = unicodedata.normalize("NFKC", raw)
-                word = plain if plain.split() == [plain] else word  # NFKC writes a few (¨ ﷺ) with spaces: those stay
+                compatible = unicodedata.normalize("NFKC", raw)
+                if compatible.split() == [compatible]:  # NFKC writes a few characters (¨ ﷺ) with spaces: these stay NFC
+                    word = compatible
         if self.lowercase:
             word = word.lower()
         return _DIGIT.sub("#", word) if self.digits == "fold" else word
@@ -140,15 +144,15 @@ class Tokenizer:
             view, begins, finishes = line, range(len(line)), range(1, len(line) + 1)
         tokens = self._moses.tokenize(view, escape=False)
         if "".join(tokens) != "".join(view.split()):
-            # Moses changed letters (it reads DOTMULTI as a full stop): a chunk to which that happens stays whole.
-            cut = [(chunk, self._moses.tokenize(chunk, escape=False)) for chunk in view.split()]
-            tokens = [token for chunk, pieces in cut for token in (pieces if "".join(pieces) == chunk else [chunk])]
-        starts, ends, at = [], [], 0
+            # Moses has changed letters (it reads DOTMULTI as a full stop): chunks whose letters it changes stay whole.
+            split = [(chunk, self._moses.tokenize(chunk, escape=False)) for chunk in view.split()]
+            tokens = [token for chunk, pieces in split for token in (pieces if "".join(pieces) == chunk else [chunk])]
+        starts, ends, offset = [], [], 0
         for token in tokens:
-            at = view.find(token, at)
-            starts.append(begins[at])
-            at += len(token)
-            ends.append(finishes[at - 1])
+            offset = view.find(token, offset)
+            starts.append(begins[offset])
+            offset += len(token)
+            ends.append(finishes[offset - 1])
         return Tokens([self._words[token] for token in tokens], starts, ends)
 
 
@@ -157,19 +161,19 @@ def _rebuild(kind: Kind, language: str, lowercase: bool, digits: Digits, unicode
 
 
 class Memory(dict[str, Value], Generic[Value]):
-    """Remembers what `make` made, up to a size; then starts afresh. Long texts are not worth their room."""
+    """Remembers the results of a function of short texts. When it is full it is emptied."""
 
-    def __init__(self, make: Callable[[str], Value]) -> None:
+    def __init__(self, function: Callable[[str], Value]) -> None:
         super().__init__()
-        self.make = make
+        self.function = function
 
     def __missing__(self, text: str) -> Value:
-        made = self.make(text)
-        if len(text) <= 50:
-            if len(self) >= 1 << 16:
+        value = self.function(text)
+        if len(text) <= LONGEST_REMEMBERED:
+            if len(self) >= MEMORY_SIZE:
                 self.clear()
-            self[text] = made
-        return made
+            self[text] = value
+        return value
 
 
 def _sacremoses(language: str) -> tuple[Any, Any]:
@@ -181,23 +185,24 @@ def _sacremoses(language: str) -> tuple[Any, Any]:
 
 
 _DIGIT = re.compile(r"\d")
-_CONTROL = re.compile("[\0-\x08\x0e-\x1b]")  # what Moses deletes and is not whitespace
+_CONTROL = re.compile("[\0-\x08\x0e-\x1b]")  # characters that Moses deletes, without white space
 
 
 def _shown_to_moses(line: str, compose: bool) -> tuple[str, Sequence[int], Sequence[int]]:
-    """The line without control characters, and where each character of that begins and ends in the line.
+    """The line without control characters, and where each character of the result begins and ends in the line.
 
-    Moses rends a letter from its combining marks; composing makes them one character where Unicode has one.
+    Moses separates a letter from its combining marks. With `compose`, letter and marks become one character if Unicode
+    has one for them.
     """
     view: list[str] = []
     begins: list[int] = []
     finishes: list[int] = []
     heads = [i for i, letter in enumerate(line) if not (compose and i and unicodedata.combining(letter))]
     for start, end in zip(heads, [*heads[1:], len(line)], strict=True):
-        one = unicodedata.normalize("NFC", line[start:end]) if compose else line[start:end]
-        whole = len(one) == 1
-        for first, last in [(start, end)] if whole else [(i, i + 1) for i in range(start, end)]:
-            letter = one if whole else line[first]
+        composed = unicodedata.normalize("NFC", line[start:end]) if compose else line[start:end]
+        is_single = len(composed) == 1
+        for first, last in [(start, end)] if is_single else [(i, i + 1) for i in range(start, end)]:
+            letter = composed if is_single else line[first]
             if not _CONTROL.match(letter):
                 view.append(letter)
                 begins.append(first)
@@ -205,17 +210,19 @@ def _shown_to_moses(line: str, compose: bool) -> tuple[str, Sequence[int], Seque
     return "".join(view), begins, finishes
 
 
-# A chunk is cut by its *shape*: ASCII as it is, every other character replaced by one that
-# stands for its class. So the expression needs no Unicode classes (`\w` knows no combining marks) and can be read.
+# A chunk is split by its *shape*: ASCII characters stay as they are, every other character is replaced by one that
+# stands for its class. So the expression needs no Unicode classes (`\w` has no combining marks), and can be read.
 #   é letter   0 digit   \u0300 mark   字 written without spaces   ア katakana   ☺ symbol   ⚑ half a flag   ¤ other
 _ALIKE = {
     **{ord(character): "'" for character in "’ʼ＇"},
     **{ord(character): '"' for character in "“”„«»‹›"},
     **{ord(character): "-" for character in "‐‑"},
     **{ord(character): character for character in "–\u200d"},  # a range of numbers; the zero-width joiner
-    ord("°"): "é",  # n°4, 20°C
+    ord("°"): "é",  # a letter, because of n°4 and 20°C
 }
-_MODIFIER = re.compile("[\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")  # skin; the tags in the flag of Scotland
+_MODIFIER = re.compile(
+    "[\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
+)  # colours of skin; the tags in the flag of Scotland
 _FLAG = re.compile("[\U0001f1e6-\U0001f1ff]")
 _KATAKANA = re.compile("[\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 _UNSPACED = re.compile(  # Han, hiragana, Thai, Lao, Burmese, Khmer
@@ -225,7 +232,7 @@ _UNSPACED = re.compile(  # Han, hiragana, Thai, Lao, Burmese, Khmer
 
 
 class _Shapes(dict[int, str]):
-    """Code point → shape, worked out when first asked for: Unicode is large, and a corpus uses little of it."""
+    """Code point → shape, computed at its first use: Unicode is large, and a corpus uses little of it."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -253,16 +260,16 @@ _W = "[A-Za-z0-9_#é\u0300\u200d]"
 _CLITIC = rf"(?i:[stdm]|re|ve|ll)(?!{_W})"
 _ELIDED = r"(?i:[ldjmtsnc]|(?:jus|lors|puis|quoi)?qu)"
 _URL = r"""[^"<>]*[^"<>.,;:!?)\]}']"""
-_OPENED = r"""(?<![^(\[{"'`=,;:|])"""  # at the chunk's start, or after a bracket or the like
-# No branch looks far ahead, fails, and is tried again at the next token: time is linear in the line's length.
+_OPENED = r"""(?<![^(\[{"'`=,;:|])"""  # at the chunk's start, or after an opening bracket, a quote, an equals sign, …
+# The time is linear in the line's length: no branch reads far ahead, fails, and reads the same again at the next token.
 _TOKEN = re.compile(
     rf"""
-      {_W}+(?=[,.;!?)"]*\Z)                         # what most chunks are, tried first because it is quick
+      {_W}+(?=[,.;!?)"]*\Z)                         # most chunks match this; it comes first because it is fast
     | (?:[A-Za-zé]\.){{2,}}(?:-{_W}+)*(?!{_W})      # U.S., U.N.-backed
-    | (?:n't|N'T)(?!{_W})                           # do n't, as in the Penn Treebank: both are words that a shortlist
-    | [A-Za-z]+?(?=(?:n't|N'T)(?!{_W}))             # and a dictionary hold, as `don` and `'t` are not
+    | (?:n't|N'T)(?!{_W})                           # do n't, as in the Penn Treebank: both parts are in
+    | [A-Za-z]+?(?=(?:n't|N'T)(?!{_W}))             # shortlists and dictionaries; `don` and `'t` are not
     | {_ELIDED}'(?!{_CLITIC})(?={_W}) | \A{_ELIDED}'\Z  # l' État, jusqu' ici; but aujourd'hui, O'Brien
-    | (?<={_W})'{_CLITIC} | \A'{_CLITIC}\Z          # China 's; also where it stands alone already
+    | (?<={_W})'{_CLITIC} | \A'{_CLITIC}\Z          # China 's; also if 's is a chunk of its own
     | www\.{_URL} | </?[A-Za-z]{_W}*/?>             # <unk>
     | (?:@|(?<![^(\[{{])\.(?=[a-z0-9]|[A-Z]{{2}}))?{_W}+   # @user, .NET, and plain words
       (?:(?:[-.@&~]|\+\+?|'(?!{_CLITIC})|(?<=[0-9])[,:–](?=[0-9])|::){_W}+)*  # libfoo-dev, 1,000.50, a@b.org
@@ -272,13 +279,14 @@ _TOKEN = re.compile(
     | {_OPENED}(?:~|\.\.?)?/(?=\.?{_W}){_URL}       # /usr/share/doc, ~/.config
     | ア[ア\u0300]* | ⚑⚑
     | \.\.+ | --+ | ==+ | \*\*+ | \'\' | ``
-    | .\u0300*(?:\u200d☺\u0300*)*                   # anything else, with its marks; joined emoji
+    | .\u0300*(?:\u200d☺\u0300*)*                   # any other character, with its marks; joined emoji
     """,
     re.VERBOSE | re.DOTALL,
 )
 
 
-def _cut(chunk: str) -> list[str]:
+def _split_by_shape(chunk: str) -> list[str]:
+    """The tokens of a chunk, as they are written in it."""
     if chunk.isalnum() and max(chunk) < "\u02b0":  # Latin letters and digits
         return [chunk]
     if chunk.isascii():
@@ -288,20 +296,21 @@ def _cut(chunk: str) -> list[str]:
 
 _LEANS_LEFT = re.compile(r"[,.;:!?%)\]}”’»›…]|\.\.+|''|n['’]t|['’](?:[stdm]|re|ve|ll)", re.IGNORECASE)
 _LEANS_RIGHT = re.compile(rf"[(\[{{“‘„«‹¿¡$£€]|``|{_ELIDED}['’]")
-_FRENCH_APART = frozenset("?!:;%»›«‹$£€")  # with a space on either side; a plain one, as Moses writes it
+_FRENCH_APART = frozenset("?!:;%»›«‹$£€")  # French has a space on both sides; an ordinary one, as Moses writes it
 _BEFORE_UNPAIRED = {"'": ("s", "S", ".", ",", "!", "?"), '"': (".", ",", "!", "?", "…"), "`": ()}
 _QUOTES = _BEFORE_UNPAIRED.keys()
 
 
 def _join(words: Sequence[str], french: bool) -> str:
+    """Words as a line: punctuation touches its neighbours as it usually does."""
     text: list[str] = []
-    before = ""  # the word before, or nothing where the next word must follow without a space
+    before = ""  # the word before; empty if the next word must follow without a space
     unread = Counter(words)
-    quoted: set[str] = set()
+    quoted: set[str] = set()  # the quotation marks that are open
     for word in words:
-        left = right = False  # which neighbour it touches
+        left = right = False  # True if it touches its left, its right neighbour
         if word in _QUOTES:
-            # Unpaired, it is the end of a plural's genitive, or of a quotation that an earlier line began.
+            # An unpaired mark ends a plural's genitive (the users'), or a quotation that began in an earlier line.
             unpaired = word not in quoted and unread[word] % 2 == 1 and before.endswith(_BEFORE_UNPAIRED[word])
             left = unpaired or word in quoted
             right = not left
@@ -321,6 +330,7 @@ def _join(words: Sequence[str], french: bool) -> str:
 
 
 def _unspaced(character: str) -> bool:
+    """True if the character's script has no spaces between words."""
     return _SHAPES[ord(character)] in "字ア" or character in "、。，．：；！？（）「」『』【】《》〈〉・…"
 
 
@@ -328,10 +338,10 @@ _COMMAND = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    """Without what a terminal would take for a command, or a page for an error."""
+    """The text without characters that could command a terminal, or make a page invalid: � takes their place."""
     return _COMMAND.sub("�", text)
 
 
 def subscript(number: int) -> str:
-    """The index of a word, to be shown behind it."""
+    """A number in small digits below the line, to be shown behind a word."""
     return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))

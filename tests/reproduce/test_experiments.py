@@ -13,11 +13,17 @@ import pytest
 import tiny
 import torch
 
+from pointing.config import read_config
 from pointing.errors import Misuse
 from pointing.evaluation import evaluate as evaluation
 from pointing.model.run import load_run
-from pointing.reproduce import making, outputs, page, report, results, runs
 from pointing.reproduce.experiments import EXPERIMENTS, LEARNING_CURVES, SUMMARIZATION_ENTITIES, TRANSLATION
+from pointing.reproduce.outputs import OutputOrigin, system_with_outputs
+from pointing.reproduce.page import find_results, html_page, report_markdown, write_report
+from pointing.reproduce.pipeline import recipes_with_data, reproduce_experiment
+from pointing.reproduce.report import _escaped
+from pointing.reproduce.results import read_results
+from pointing.reproduce.runs import choose_rows, plan_runs
 from pointing.text.vocabulary import UNK
 
 ROOT = Path(__file__).parent.parent.parent
@@ -36,10 +42,10 @@ def made(tmp_path_factory):
     """Two seeds of three rows, by two processes."""
     folder = tmp_path_factory.mktemp("made")
     out = folder / "out"
-    also = {"again": runs.read_config(recipe(folder)).data.dev}
+    also = {"again": read_config(recipe(folder)).data.dev}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
-        where = making.make(
+        where = reproduce_experiment(
             TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also, workers=2
         )
     return folder, out, where
@@ -55,7 +61,7 @@ def test_every_row_and_seed_is_trained_once(made):
 
 
 def test_results_have_every_score_curve_and_time(made):
-    told = results.read(made[2])
+    told = read_results(made[2])
     assert [(row["key"], row["seeds"]) for row in told["rows"]] == list(zip(KEYS, (2, 1, 2), strict=True))
     assert set(told["scores"]) == {next(iter(told["scores"])), "again"}
     for seeds in told["scores"].values():
@@ -72,7 +78,7 @@ def test_results_have_every_score_curve_and_time(made):
 
 
 def test_the_same_text_scores_the_same_under_two_names(made):
-    first, second = results.read(made[2])["scores"].values()
+    first, second = read_results(made[2])["scores"].values()
     for seed in ("1", "2"):
         one, other = (group[0]["systems"] for group in (first[seed], second[seed]))
         assert [system["scores"] for system in one] == [system["scores"] for system in other]
@@ -80,7 +86,7 @@ def test_the_same_text_scores_the_same_under_two_names(made):
 
 def test_made_again_nothing_is_trained_or_generated(made, monkeypatch):
     folder, out, where = made
-    before = results.read(where)
+    before = read_results(where)
 
     def never(*_):
         raise AssertionError("this was there already")
@@ -88,16 +94,16 @@ def test_made_again_nothing_is_trained_or_generated(made, monkeypatch):
     monkeypatch.setattr("pointing.training.loop.train", never)
     monkeypatch.setattr(evaluation, "generate", never)
     (where / "examples.json").unlink()
-    also = {"again": runs.read_config(folder / "tiny.yaml").data.dev}
-    again = making.make(TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also)
-    assert results.read(again) == before
+    also = {"again": read_config(folder / "tiny.yaml").data.dev}
+    again = reproduce_experiment(TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also)
+    assert read_results(again) == before
     assert (where / "examples.json").exists()
 
 
 def test_a_row_that_is_added_is_the_only_one_to_search(made, monkeypatch):
     folder, out, where = made
-    before = results.read(where)
-    also = {"again": runs.read_config(folder / "tiny.yaml").data.dev}
+    before = read_results(where)
+    also = {"again": read_config(folder / "tiny.yaml").data.dev}
     searched, generate = [], evaluation.generate
 
     def telling(system, *rest):
@@ -105,21 +111,23 @@ def test_a_row_that_is_added_is_the_only_one_to_search(made, monkeypatch):
         return generate(system, *rest)
 
     monkeypatch.setattr(evaluation, "generate", telling)
-    making.make(TRANSLATION, folder / "tiny.yaml", out, "more", rows=[*ROWS, "pointer-softmax-replaced=1"], also=also)
+    reproduce_experiment(
+        TRANSLATION, folder / "tiny.yaml", out, "more", rows=[*ROWS, "pointer-softmax-replaced=1"], also=also
+    )
     assert searched == ["NMT + PS, UNK replaced by attention"] * 2  # on both test sets
-    for test, seeds in results.read(where)["scores"].items():
+    for test, seeds in read_results(where)["scores"].items():
         ours, theirs = (report["1"][0]["systems"][:3] for report in (seeds, before["scores"][test]))
         assert ours == theirs
-    making.make(TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also)
-    assert results.read(where) == before
+    reproduce_experiment(TRANSLATION, folder / "tiny.yaml", out, "the command", rows=ROWS, seeds=2, also=also)
+    assert read_results(where) == before
 
 
 def test_another_experiment_on_the_recipe_shares_its_runs(made, monkeypatch):
     folder, out, _ = made
     trained = []
-    monkeypatch.setattr("pointing.training.loop.train", lambda *job: trained.append(job))
+    monkeypatch.setattr("pointing.training.loop.train", lambda *run: trained.append(run))
     rows = ("softmax", "pointer-softmax")
-    where = making.make(LEARNING_CURVES, folder / "tiny.yaml", out, "curves", rows=rows, seeds=2)
+    where = reproduce_experiment(LEARNING_CURVES, folder / "tiny.yaml", out, "curves", rows=rows, seeds=2)
     assert trained == []
     text = (where / "report.md").read_text()
     assert "| *the paper: NMT* | 65.26 |" in text
@@ -148,16 +156,16 @@ def test_the_report_has_the_papers_numbers_ours_and_the_command(made):
 
 
 def test_one_page_of_all_results(made, tmp_path):
-    folders = page.find(made[1])
-    written, html = page.write(folders, tmp_path / "page")
+    folders = find_results(made[1])
+    written, html = write_report(folders, tmp_path / "page")
     assert "English → French: tiny" in written.read_text()
     assert html.stat().st_size > 10_000
-    ours = [results.read(folder)["experiment"] for folder in page.find(ROOT / "results")]
+    ours = [read_results(folder)["experiment"] for folder in find_results(ROOT / "results")]
     assert (ours[0], ours[-1]) == ("translation", "rarest-word")
 
 
 def test_a_page_escapes_what_a_corpus_says():
-    html = page.html(report._plain("<script>alert(1)</script> | a_b_c *d* \\ `e` &amp; [f](g)"), {})
+    html = html_page(_escaped("<script>alert(1)</script> | a_b_c *d* \\ `e` &amp; [f](g)"), {})
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt; | a_b_c *d* \\ `e` &amp;amp; [f](g)" in html
 
@@ -193,70 +201,70 @@ def test_a_killed_experiment_goes_on_to_the_same_result(made, tmp_path):
     process.wait()
     done = tiny.pointing(*asked, folder=folder)
     assert done.returncode == 0, done.stderr
-    ours = results.read(folder / "out/tiny/translation")["runs"]
-    theirs = results.read(made[2])["runs"]
+    ours = read_results(folder / "out/tiny/translation")["runs"]
+    theirs = read_results(made[2])["runs"]
     for key, run in ours.items():
         assert [p["nll"] for p in run["curve"]] == [p["nll"] for p in theirs[key]["curve"]]
 
 
 def test_rows_that_do_not_exist_or_miss_their_run_are_named():
     with pytest.raises(Misuse, match="there is no row sofmax in translation; there are softmax, "):
-        runs.choose(TRANSLATION, ["sofmax"])
+        choose_rows(TRANSLATION, ["sofmax"])
     with pytest.raises(Misuse, match="needs the runs of softmax: ask for --row softmax too"):
-        runs.choose(TRANSLATION, ["softmax-replaced"])
+        choose_rows(TRANSLATION, ["softmax-replaced"])
     with pytest.raises(Misuse, match="needs the runs of papers-pointers: ask for --row papers-pointers too"):
-        runs.choose(TRANSLATION, ["softmax", "softmax-translated"])
-    assert [len(group) for group in runs.choose(SUMMARIZATION_ENTITIES)] == [2, 2]
+        choose_rows(TRANSLATION, ["softmax", "softmax-translated"])
+    assert [len(group) for group in choose_rows(SUMMARIZATION_ENTITIES)] == [2, 2]
 
 
 def test_a_row_is_translated_by_the_dictionary_of_another_ones_corpus(made):
     folder, out, _ = made
     rows = [row for row in TRANSLATION.rows if row.key in ("softmax", "softmax-translated", "papers-pointers")]
-    jobs = runs.plan(rows, folder / "tiny.yaml", {}, out / "tiny")
-    corpus = jobs["papers-pointers", 1].corpus
-    plain = outputs.Origin.of(rows[1], 1, jobs)
-    assert (plain.job, plain.dictionary) == (jobs["softmax", 1], None)  # nothing was induced
+    planned = plan_runs(rows, folder / "tiny.yaml", {}, out / "tiny")
+    corpus = planned["papers-pointers", 1].corpus
+    plain = OutputOrigin.of(rows[1], 1, planned)
+    assert (plain.planned, plain.dictionary) == (planned["softmax", 1], None)  # nothing was induced
     corpus.mkdir()
-    files = jobs["softmax", 1].config.data.dev
+    files = planned["softmax", 1].config.data.dev
     names = set(re.findall(r"name\d+", files.source.read_text()))
     (corpus / "dictionary.tsv").write_text("".join(f"{name}\tnom{name[4:]}\n" for name in names))
-    origin = outputs.Origin.of(rows[1], 1, jobs)
-    assert len(origin.told()) == 1 + len(plain.told())  # so what was made without it is not taken for its own
-    run = load_run(origin.job.folder)
+    origin = OutputOrigin.of(rows[1], 1, planned)
+    assert len(origin.identity()) == 1 + len(plain.identity())  # so what was made without it is not taken for its own
+    run = load_run(origin.planned.folder)
     with torch.no_grad():
         run.model.output.shortlist.bias[UNK] = 50.0
-    replaced, translated = (outputs.system(one, run, files, out / "translated").outputs for one in (plain, origin))
+    replaced, translated = (system_with_outputs(one, run, files, out / "translated").outputs for one in (plain, origin))
     for one, other in zip(replaced, translated, strict=True):
         assert [re.sub("^name", "nom", token.text) for token in one.tokens] == [token.text for token in other.tokens]
     assert any(token.origin == "translated" for output in translated for token in output.tokens)
 
 
 def test_rows_may_have_more_seeds_than_others():
-    ((first, second, third),) = runs.choose(TRANSLATION, ["relu", "softmax=3", "pointer-softmax=2"])
+    ((first, second, third),) = choose_rows(TRANSLATION, ["relu", "softmax=3", "pointer-softmax=2"])
     assert [first.seeds, second.seeds, third.seeds] == [3, 2, 1]
-    jobs = runs.plan([first, third], ROOT / "recipes/debian-en-fr.yaml", {}, Path("out"))
-    assert list(jobs) == [("softmax", 1), ("softmax", 2), ("softmax", 3), ("relu", 1)]
-    assert [row.seeds for row in runs.choose(TRANSLATION, ["softmax", "relu=1"], seeds=2)[0]] == [2, 1]
+    planned = plan_runs([first, third], ROOT / "recipes/debian-en-fr.yaml", {}, Path("out"))
+    assert list(planned) == [("softmax", 1), ("softmax", 2), ("softmax", 3), ("relu", 1)]
+    assert [row.seeds for row in choose_rows(TRANSLATION, ["softmax", "relu=1"], seeds=2)[0]] == [2, 1]
     for rows in (["softmax", "relu=2"], ["softmax=2", "softmax-replaced=3"]):
         with pytest.raises(Misuse, match="needs the runs of softmax: ask for --row softmax=N with N at least"):
-            runs.choose(TRANSLATION, rows)
+            choose_rows(TRANSLATION, rows)
     with pytest.raises(Misuse, match="after the = comes how many seeds"):
-        runs.choose(TRANSLATION, ["softmax=0"])
+        choose_rows(TRANSLATION, ["softmax=0"])
 
 
 def test_a_given_dictionary_is_a_row_only_where_one_is_given(tmp_path):
-    keys = [row.key for group in runs.choose(TRANSLATION) for row in group]
+    keys = [row.key for group in choose_rows(TRANSLATION) for row in group]
     assert "dictionary-given" not in keys
-    keys = [row.key for group in runs.choose(TRANSLATION, dictionary=tmp_path) for row in group]
+    keys = [row.key for group in choose_rows(TRANSLATION, dictionary=tmp_path) for row in group]
     assert "dictionary-given" in keys
 
 
 def test_every_row_of_every_experiment_is_a_change_that_the_recipes_allow(tmp_path):
     for experiment in EXPERIMENTS.values():
         for name in experiment.recipes:
-            jobs = runs.plan(experiment.rows, ROOT / f"recipes/{name}.yaml", {}, tmp_path, tmp_path / "words.tsv")
-            assert len(jobs) == sum(row.run is None for row in experiment.rows)
-            assert len({job.folder for job in jobs.values()}) == len(jobs)
+            planned = plan_runs(experiment.rows, ROOT / f"recipes/{name}.yaml", {}, tmp_path, tmp_path / "words.tsv")
+            assert len(planned) == sum(row.shared_run is None for row in experiment.rows)
+            assert len({run.folder for run in planned.values()}) == len(planned)
 
 
 def test_bad_input_is_told_in_one_line(tmp_path):
@@ -275,17 +283,17 @@ def test_bad_input_is_told_in_one_line(tmp_path):
 
 def test_what_an_experiment_cannot_use_is_refused_before_anything_is_trained(made, tmp_path):
     folder = made[0]
-    dev = runs.read_config(folder / "tiny.yaml").data.dev
+    dev = read_config(folder / "tiny.yaml").data.dev
     asked = {"recipe": folder / "tiny.yaml", "out": tmp_path / "out", "command": ""}
     with pytest.raises(Misuse, match="the row dictionary-given needs word pairs: give --dictionary too"):
-        making.make(TRANSLATION, **asked, rows=["softmax", "dictionary-given"])
+        reproduce_experiment(TRANSLATION, **asked, rows=["softmax", "dictionary-given"])
     with pytest.raises(Misuse, match="no row of learning-curves takes word pairs: leave out --dictionary"):
-        making.make(LEARNING_CURVES, **asked, dictionary=dev.source)
+        reproduce_experiment(LEARNING_CURVES, **asked, dictionary=dev.source)
     with pytest.raises(Misuse, match="learning-curves tests nothing: leave out --also"):
-        making.make(LEARNING_CURVES, **asked, also={"dev": dev})
+        reproduce_experiment(LEARNING_CURVES, **asked, also={"dev": dev})
     with pytest.raises(Misuse, match="summarization-entities needs a tag for every token"):
         tags = {f"data.{part}.{side}_tags": "x" for part in ("train", "dev", "test") for side in ("source", "target")}
-        making.make(SUMMARIZATION_ENTITIES, **asked, changes=tags, also={"dev": dev})
+        reproduce_experiment(SUMMARIZATION_ENTITIES, **asked, changes=tags, also={"dev": dev})
     assert not (tmp_path / "out").exists()
 
 
@@ -302,13 +310,13 @@ def test_runs_of_other_text_are_not_taken_for_these(made, tmp_path):
     with pytest.raises(
         Misuse, match=r"softmax-1/training\.safetensors: this run was made from another prepared corpus"
     ):
-        making.make(TRANSLATION, **asked)
+        reproduce_experiment(TRANSLATION, **asked)
 
 
 def test_subwords_have_no_nll_that_compares(tmp_path):
     path = recipe(tmp_path, {"text": {"subwords": "bpe"}, "vocabulary": {"source": 60, "target": 60}})
     asked = {"recipe": path, "out": tmp_path / "out", "command": "pieces", "rows": ("softmax", "relu"), "workers": 1}
-    text = (making.make(LEARNING_CURVES, **asked) / "report.md").read_text()
+    text = (reproduce_experiment(LEARNING_CURVES, **asked) / "report.md").read_text()
     assert re.search(r"\| NMT \| \S+ \| – \| \S+ \| \S+ \| – \|", text)
     assert "NLL of the same events |" not in text
 
@@ -320,22 +328,22 @@ def test_pages_find_their_pictures_and_only_our_results(made, tmp_path):
     (folder / "other/results.json").write_text(json.dumps({"systems": []}))
     (folder / "list").mkdir()
     (folder / "list/results.json").write_text("[1]")
-    assert page.find(folder) == [folder / "one"]
-    _, html = page.write(page.find(folder), tmp_path / "page")
+    assert find_results(folder) == [folder / "one"]
+    _, html = write_report(find_results(folder), tmp_path / "page")
     assert html.read_text().count('src="data:image/png;base64,') == 1
 
 
 def test_what_is_missing_for_an_experiment_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found, missing = making.available(TRANSLATION, ROOT / "recipes")
+    found, missing = recipes_with_data(TRANSLATION, ROOT / "recipes")
     assert found == []
     assert "data/debian/train.en is not there" in missing[0]
 
 
 def test_docs_results_is_what_the_results_say():
-    folders = page.find(ROOT / "results")
+    folders = find_results(ROOT / "results")
     seen = [f"../{folder.relative_to(ROOT).as_posix()}" for folder in folders]
     said = (ROOT / "docs/results.md").read_text(encoding="utf-8")
-    assert said == page.markdown(folders, seen), f"run: {sys.executable} -m pointing reproduce report results " + (
+    assert said == report_markdown(folders, seen), f"run: {sys.executable} -m pointing reproduce report results " + (
         "--markdown docs/results.md"
     )

@@ -82,6 +82,38 @@ def test_a_worker_that_dies_is_a_failure():
         list(in_order(die, range(4), 2, nothing))
 
 
+def sleep_or_die(number):
+    if number:
+        os._exit(9)
+    time.sleep(60)
+
+
+def test_a_worker_that_dies_ends_the_others_at_once():
+    start = time.monotonic()
+    with pytest.raises(Failure, match="a worker process died"):
+        list(in_order(sleep_or_die, range(2), 2, nothing))
+    assert time.monotonic() - start < 30
+
+
+def divide_by_zero(number):
+    return number / 0
+
+
+def test_a_workers_error_says_where_in_the_worker_it_came_from():
+    with pytest.raises(ZeroDivisionError) as caught:
+        list(in_order(divide_by_zero, range(4), 2, nothing))
+    assert "in divide_by_zero" in str(caught.value.__cause__)
+
+
+def make_lambda(number):
+    return lambda: number
+
+
+def test_a_result_that_cannot_be_sent_is_an_error_and_not_a_dead_worker():
+    with pytest.raises(Exception, match="lambda"):
+        list(in_order(make_lambda, range(4), 2, nothing))
+
+
 def refuse():
     raise Misuse("these settings cannot be used")
 

@@ -22,7 +22,7 @@ from pointing.evaluation.measures import EvaluationSet
 from pointing.evaluation.significance import Resampling
 from pointing.generation.command import load_generator
 from pointing.model.run import load_run
-from pointing.text.subwords import WHOLE, Merges, join_pieces, learn_merges, split_into_pieces
+from pointing.text.subwords import LONGEST_SPLIT, Merges, ends_word, learn_merges, split_into_pieces, without_mark
 from pointing.text.token_arrays import tokenize_lines
 from pointing.text.tokenizer import Tokenizer
 from pointing.text.vocabulary import FIRST, UNK, Vocabulary
@@ -34,6 +34,11 @@ BPE = {
     "pointers": {"policy": "none"},
     "model": {"output": "softmax"},
 }
+
+
+def joined(pieces):
+    """The words that pieces make: the mark alone says where a word goes on."""
+    return "".join(without_mark(piece) + "\n" * ends_word(piece) for piece in pieces).split("\n")[:-1]
 
 
 def test_merges_by_hand():
@@ -117,7 +122,7 @@ def test_learning_equals_a_naive_loop(counts, size, min_count):
     assert list(found) == order
 
 
-HARD = ["@@", "a@@", "@@@@", "a@@b", "<unk>", "</s>", "</w>", "#", "￨", "x" * (WHOLE + 1), "\ufeff", "İstanbul"]
+HARD = ["@@", "a@@", "@@@@", "a@@b", "<unk>", "</s>", "</w>", "#", "￨", "x" * (LONGEST_SPLIT + 1), "\ufeff", "İstanbul"]
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=12) | st.sampled_from(HARD)
 lines = st.lists(st.lists(text, max_size=5).map(" ".join), max_size=5)
 
@@ -135,7 +140,7 @@ def test_pieces_are_the_words_again_each_in_its_place(learned, read):
     for line, count in zip([*learned, *read], pieces.counts.tolist(), strict=True):
         here = slice(at, at + count)
         forms = [pieces.words[n] for n in pieces.ids[here]]
-        assert join_pieces(forms) == tokenizer.words(line)
+        assert joined(forms) == tokenizer.words(line)
         for form, n, start, end in zip(forms, token[here], pieces.starts[here], pieces.ends[here], strict=True):
             assert words.starts[n] <= start < end <= words.ends[n]
             own = words.ends[n] - words.starts[n] == len(words.words[words.ids[n]])
@@ -144,7 +149,7 @@ def test_pieces_are_the_words_again_each_in_its_place(learned, read):
             else:
                 assert (start, end) == (words.starts[n], words.ends[n])
         at = here.stop
-    assert all(join_pieces([piece]) == [piece.removesuffix("@@ ")] for piece in found)
+    assert all(map(without_mark, found))  # no piece is empty
 
 
 def test_a_word_whose_length_changed_gives_its_pieces_its_whole_span():
@@ -157,8 +162,8 @@ def test_a_word_whose_length_changed_gives_its_pieces_its_whole_span():
 
 
 def test_very_long_words_stay_whole():
-    merges, found = learn_merges({"ab" * WHOLE: 9, "ab": 1}, 20, 1)
-    assert merges("ab" * WHOLE) == ["ab" * WHOLE]
+    merges, found = learn_merges({"ab" * LONGEST_SPLIT: 9, "ab": 1}, 20, 1)
+    assert merges("ab" * LONGEST_SPLIT) == ["ab" * LONGEST_SPLIT]
     assert found == {"a@@ ": 0, "b": 0, "ab": 1}
 
 
@@ -223,8 +228,8 @@ def test_a_prepared_corpus_in_pieces(tmp_path):
                 (corpus.lexicon.target, example["target"][:-1]),
             )
         )
-        assert join_pieces(source) == example["source_text"].split()
-        assert join_pieces(target) == example["target_text"].lower().split()
+        assert joined(source) == example["source_text"].split()
+        assert joined(target) == example["target_text"].lower().split()
         raw = [example["source_text"][a:b] for a, b in zip(example["starts"], example["ends"], strict=True)]
         assert "".join(raw) == example["source_text"].replace(" ", "")
         assert set(other["starts"]) <= set(example["starts"])

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointing.errors import Misuse
-from pointing.text.tokenizer import Tokenizer, Tokens
+from pointing.text.tokenizer import MEMORY_SIZE, Tokenizer, Tokens
 
 GOLDEN = [  # a space stands where the line is cut
     ("The cat sat.", "The cat sat ."),
@@ -258,7 +258,7 @@ def test_what_is_remembered_is_bounded():
     tokenizer("short " + "long" * 1000)
     assert list(tokenizer._chunks) == ["short"]
     tokenizer(" ".join(map(str, range((1 << 17) + 10))))
-    assert len(tokenizer._chunks) <= 1 << 17
+    assert len(tokenizer._chunks) <= MEMORY_SIZE
     assert tokenizer("short 1.").words == ["short", "1", "."]
 
 

@@ -7,8 +7,7 @@ import tiny
 import torch
 
 from pointing.config import RarestWord
-from pointing.reproduce import rarest_word_task as rarest_word
-from pointing.reproduce.rarest_word_task import Reader, Task, evaluate
+from pointing.reproduce.rarest_word import RarestWordModel, RarestWordTask, error_rates, train_and_test
 
 
 def small(**changes):
@@ -20,7 +19,7 @@ def small(**changes):
 )
 def test_the_share_of_rare_answers_is_the_exact_one(p, share):
     # P(the largest of 7 ranks >= 540) = 1 - P(rank < 540)^7
-    task = Task(small(p=p))
+    task = RarestWordTask(small(p=p))
     exact = 1 - task.unigram()[:540].sum() ** 7
     assert abs(exact.item() - share) < 0.005
     drawn = task.draw(40_000, torch.Generator().manual_seed(0)).max(1).values
@@ -29,36 +28,36 @@ def test_the_share_of_rare_answers_is_the_exact_one(p, share):
 
 def test_targets_by_hand():
     x = torch.tensor([[3, 599, 599], [539, 4, 4], [0, 0, 540]])
-    pointing = Task(small(head="summary"))
+    pointing = RarestWordTask(small(head="summary"))
     assert pointing.target(x).tolist() == [[540 + 1], [539], [540 + 2]]  # the first of two places
-    assert Task(small(head="softmax")).target(x).tolist() == [[599], [539], [540]]
+    assert RarestWordTask(small(head="softmax")).target(x).tolist() == [[599], [539], [540]]
     assert pointing.answer(x, torch.tensor([540, 539, 542])).tolist() == [3, 539, 540]
 
 
 def test_words_too_rare_in_a_fixed_training_set_are_read_as_unknown():
-    task = Task(small(training=100, p=0.01, min_count=5))
+    task = RarestWordTask(small(training=100, p=0.01, min_count=5))
     counts = task.training.flatten().bincount(minlength=600)
     x = torch.arange(600).view(1, -1)
-    assert torch.equal(task.seen(x)[0] == 600, counts < 5)
-    assert not (Task(small()).seen(x) == 600).any()
+    assert torch.equal(task.as_read(x)[0] == 600, counts < 5)
+    assert not (RarestWordTask(small()).as_read(x) == 600).any()
 
 
 def test_fixed_sequences_come_once_an_epoch():
-    task = Task(small(training=10, batch=4))
+    task = RarestWordTask(small(training=10, batch=4))
     batches = task.batches(torch.Generator().manual_seed(3))
     epoch = torch.cat([next(batches) for _ in range(3)])
     assert sorted(map(tuple, epoch.tolist())) == sorted(map(tuple, task.training.tolist()))
 
 
 def test_validation_and_test_sets_are_fixed_and_different():
-    first, second = Task(small(seed=1)).held_out(), Task(small(seed=2, head="softmax")).held_out()
+    first, second = RarestWordTask(small(seed=1)).held_out(), RarestWordTask(small(seed=2, head="softmax")).held_out()
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
     assert not torch.equal(first[0], first[1][:50])
 
 
 @pytest.mark.parametrize("head", ["softmax", "summary"])
 def test_the_target_names_the_answer_also_where_training_never_held_the_word(head):
-    task = Task(small(training=50, p=0.01, test=2000, head=head))
+    task = RarestWordTask(small(training=50, p=0.01, test=2000, head=head))
     _, test = task.held_out()
     answer = test.max(1).values
     assert (task.count[answer] == 0).sum() > 50
@@ -66,10 +65,10 @@ def test_the_target_names_the_answer_also_where_training_never_held_the_word(hea
 
 
 def test_errors_are_counted_by_group():
-    task = Task(small(training=50, p=0.01))
+    task = RarestWordTask(small(training=50, p=0.01))
     _, test = task.held_out()
-    model = Reader(task.settings, task.shortlist)
-    errors = evaluate(model, task, test)
+    model = RarestWordModel(task.settings, task.shortlist)
+    errors = error_rates(model, task, test)
     rates = {"rare": errors.rare, "unseen": errors.unseen, "other": errors.other}
     wrong = sum(rates[group] * count for group, count in errors.counts.items() if count)
     assert sum(errors.counts.values()) == len(test)
@@ -78,7 +77,7 @@ def test_errors_are_counted_by_group():
 
 @pytest.mark.parametrize("head", ["softmax", "summary", "annotations"])
 def test_a_run_repeats_exactly(head):
-    first, second = rarest_word.run(small(head=head)), rarest_word.run(small(head=head))
+    first, second = train_and_test(small(head=head)), train_and_test(small(head=head))
     assert first.test == second.test
     assert first.curve == second.curve
     assert [point["update"] for point in first.curve] == [2, 4]
@@ -120,12 +119,12 @@ def test_impossible_settings_are_misuse_in_one_line(arguments, tmp_path):
 @pytest.mark.slow
 def test_pointing_over_annotations_beats_the_softmax_on_words_that_are_truly_rare():
     settings = {"hidden": 64, "updates": 800, "training": 5_000, "p": 0.005, "test": 10_000, "validation": 2_000}
-    softmax = rarest_word.run(RarestWord(head="softmax", **settings)).test
-    pointer = rarest_word.run(RarestWord(head="annotations", **settings)).test
+    softmax = train_and_test(RarestWord(head="softmax", **settings)).test
+    pointer = train_and_test(RarestWord(head="annotations", **settings)).test
     assert pointer.rare < 0.6 * softmax.rare
 
 
 @pytest.mark.slow
 def test_every_head_learns_the_task_when_sequences_are_drawn_afresh():
     for head in ("softmax", "summary", "annotations"):
-        assert rarest_word.run(RarestWord(head=head, hidden=128, updates=1500, test=10_000)).test.all < 6
+        assert train_and_test(RarestWord(head=head, hidden=128, updates=1500, test=10_000)).test.all < 6
