@@ -141,10 +141,10 @@ def generate(
     threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Of the CPU.")] = None,
 ) -> None:
     """Lines in, lines out, in order: an output for each line, and of each of its words where it came from."""
-    from pointing.config import Search, checked, pairs
+    from pointing.config import Search, checked, parse_changes
     from pointing.generation.command import Kind, print_outputs
 
-    asked = {"beam": beam, "nbest": nbest, **pairs(changes or ())}
+    asked = {"beam": beam, "nbest": nbest, **parse_changes(changes or ())}
     settings = checked(Search, asked)
     if json_output + show + tokenized > 1:
         raise Misuse("--json, --show and --tokenized are three ways to print: choose one")
@@ -184,14 +184,14 @@ def evaluate(
 
     The first one is what the others are compared with.
     """
-    from pointing.config import Search, checked, pairs
+    from pointing.config import Search, checked, parse_changes
     from pointing.evaluation import evaluate as evaluation
     from pointing.evaluation.measures import EvaluationSet
     from pointing.text.vocabulary import Vocabulary
 
     if out is not None and out.exists() and not out.is_dir():
         raise Misuse("this is a file: give a folder for the report", out)
-    search = checked(Search, {"beam": beam, **pairs(changes or ())})
+    search = checked(Search, {"beam": beam, **parse_changes(changes or ())})
     report = evaluation.evaluate(
         evaluation.open_systems(systems, search),
         EvaluationSet.read(source, references, source_tags, reference_tags),
@@ -225,13 +225,13 @@ def plot(
     """Learning curves of runs side by side, or the attention on a text, as a picture."""
     from pointing.evaluation import plots
     from pointing.generation.command import load_generator
-    from pointing.training import journal
+    from pointing.training.journal import learning_curve
 
     plots.require_matplotlib()
     if attention is not None:
         plots.save(plots.attention(load_generator(runs[0]).generate([attention], locations=True)[0]), out)
     else:
-        curves = {str(run): [journal.curve(run, measure)] for run in runs}
+        curves = {str(run): [learning_curve(run, measure)] for run in runs}
         plots.learning_curves(out, {"dev": curves}, "updates", measure)
     print(out)
 

@@ -1,9 +1,10 @@
-"""The settings: typed, validated before any work, every default in one place."""
+"""All settings of an experiment, with their defaults. They are checked before any work begins."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -12,11 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pointing.errors import Misuse
 
 Positive = Annotated[int, Field(gt=0)]
-Probability = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Settings(BaseModel):
-    """What all settings share: an unknown key is an error, and nothing changes after the check."""
+    """Base of all settings: an unknown key is an error, and values cannot change after the check."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -25,7 +25,7 @@ Checked = TypeVar("Checked", bound=Settings)
 
 
 def checked(kind: type[Checked], values: Mapping[str, Any], file: str | Path | None = None) -> Checked:
-    """The settings, or a Misuse that names every wrong key and suggests the nearest right one."""
+    """Settings made from `values`; raises a Misuse that names every wrong key and suggests the nearest right one."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:
@@ -38,38 +38,37 @@ def _explain(kind: type[BaseModel], problem: Any) -> str:
         near = get_close_matches(problem["loc"][-1], _keys(kind, problem["loc"][:-1]), n=1, cutoff=0.5)
         return f"{key}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
     message = problem["msg"].removeprefix("Value error, ")
-    given = (
-        "" if isinstance(problem["input"], Mapping) or problem["type"] == "missing" else f", not {problem['input']!r}"
-    )
-    return f"{key}: {message}{given}" if key else message
+    if problem["type"] != "missing" and not isinstance(problem["input"], Mapping):
+        message += f", not {problem['input']!r}"
+    return f"{key}: {message}" if key else message
 
 
 def _keys(kind: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
-    """The names that are right at some place of nested settings."""
+    """The keys that exist in the section that `path` leads to."""
     for name in path:
         annotation = kind.model_fields[name].annotation if name in kind.model_fields else None
-        choices = [annotation, *get_args(annotation)]  # X, or one of X | None
-        inner = [one for one in choices if isinstance(one, type) and issubclass(one, BaseModel)]
-        if not inner:
+        choices = [annotation, *get_args(annotation)]  # of `Section | None`, both
+        sections = [choice for choice in choices if isinstance(choice, type) and issubclass(choice, BaseModel)]
+        if not sections:
             return []
-        kind = inner[0]
+        kind = sections[0]
     return list(kind.model_fields)
 
 
 class Parallel(Settings):
-    """Two files, plain or .gz, one line an example; for entities with a tag for every token, in files of their own."""
+    """Two text files, plain or .gz: line n of both is one example."""
 
     source: Path
     target: Path
-    source_tags: Path | None = None
+    source_tags: Path | None = None  # for pointers.policy: entities, a tag for every token
     target_tags: Path | None = None
 
 
 class Data(Settings):
     train: Parallel
-    dev: Parallel
+    dev: Parallel  # for validation
     test: Parallel | None = None
-    languages: tuple[str, str] = ("en", "fr")  # of source and target: for Moses and for detokenising
+    languages: tuple[str, str] = ("en", "fr")  # of source and target; the Moses tokenizer and detokenising need them
 
     def splits(self) -> dict[str, Parallel]:
         splits = {"train": self.train, "dev": self.dev, "test": self.test}
@@ -77,12 +76,14 @@ class Data(Settings):
 
 
 class Text(Settings):
+    """How lines become tokens."""
+
     tokenizer: Literal["regex", "moses", "whitespace"] = "regex"
     lowercase: bool = True
-    digits: Literal["keep", "fold"] = "keep"  # fold: every digit becomes #, as in Gigaword
+    digits: Literal["keep", "fold"] = "keep"  # fold: write # for every digit, as Gigaword does
     unicode: Literal["keep", "nfc", "nfkc"] = "nfc"
-    max_tokens: Positive = 50  # longer pairs are left out of training; at test, lines are cut after so many, or 200
-    subwords: Literal["bpe"] | None = None  # bpe: words are cut into pieces, of which the vocabularies are made
+    max_tokens: Positive = 50  # longer pairs are left out; lines to generate from are cut after this many, or 200
+    subwords: Literal["bpe"] | None = None  # bpe: cut words into pieces by byte-pair encoding
 
     @property
     def uses_subwords(self) -> bool:
@@ -91,22 +92,26 @@ class Text(Settings):
 
 
 class VocabularySize(Settings):
-    """The most frequent words of each side, and no word below min_count; whichever binds."""
+    """How many words each vocabulary holds at most; the most frequent words are taken. null: no limit."""
 
-    source: Annotated[int, Field(gt=2)] | None = 30_000  # the end of sentence and the unknown word are two of them
-    target: Annotated[int, Field(gt=2)] | None = 30_000
-    min_count: Positive = 1
+    source: Annotated[int, Field(gt=2)] | None = 30_000  # including the end of sentence and the unknown word
+    target: Annotated[int, Field(gt=2)] | None = 30_000  # the shortlist; it includes the same two
+    min_count: Positive = 1  # words seen less often in the training text are left out
 
 
 class Pointers(Settings):
+    """Which target words are learned as pointers into the source (docs/configuration.md, "Policies")."""
+
     policy: Literal["none", "unknown-words", "entities", "dictionary", "all-matches"] = "unknown-words"
-    anonymize: bool = True  # with policy entities: names become per-document ids, as in the paper
-    dictionary: Path | Literal["induced"] | None = None  # a TSV of word pairs, or induced from the training text
-    unreachable: Literal["unk", "attention"] = "unk"  # what a word becomes that no pointer reaches
-    tagger: str | None = None  # a spaCy pipeline for entities, where no tags come with the data
+    anonymize: bool = True  # with policy entities: replace each name by a number within its example, as in the paper
+    dictionary: Path | Literal["induced"] | None = None  # a TSV file of word pairs, or induced from the training text
+    unreachable: Literal["unk", "attention"] = "unk"
+    """The target of a word that is neither in the shortlist nor in the source. unk: the unknown word. attention: a
+    pointer to the source position with the most attention (paper §5.3)."""
+    tagger: str | None = None  # a spaCy pipeline that finds entities, if the data has no tags
 
     @model_validator(mode="after")
-    def _a_dictionary_is_there_when_it_is_used(self) -> Pointers:
+    def _fits_together(self) -> Pointers:
         if self.translates and self.dictionary is None:
             raise ValueError("policy dictionary needs a dictionary: a TSV file of word pairs, or 'induced'")
         if self.tagger is not None and not self.uses_entities:
@@ -137,63 +142,72 @@ class Pointers(Settings):
 
 
 class Vectors(Settings):
-    """Where the embeddings start: word2vec trained on the corpus itself, or a word2vec or GloVe file; null: random."""
+    """First values of the embeddings: word2vec trained on the corpus, or a word2vec or GloVe file; null: random."""
 
     source: Path | Literal["word2vec"] | None = None
     target: Path | Literal["word2vec"] | None = None
-    width: Positive = 100  # of word2vec vectors trained here
+    width: Positive = 100  # numbers in each word2vec vector; must equal model.embedding
 
 
 class SwitchSettings(Settings):
-    """The switching network (paper §5.3): two layers of the decoder's width."""
+    """The switching network (paper §5.3): two layers, as wide as the decoder's state."""
 
     activation: Literal["relu", "tanh", "noisy-tanh"] = "noisy-tanh"
-    residual: bool = True
-    bias: float = 1.0  # starts towards the shortlist
+    residual: bool = True  # add the first layer's output to the second's
+    bias: float = 1.0  # first value of the last bias; a positive one prefers the shortlist
 
 
 class Model(Settings):
-    embedding: Positive = 256
-    hidden: Positive = 512  # of the decoder, and of the encoder in each direction
-    encoder: Positive | None = None  # the encoder's own hidden size in each direction
-    output: Literal["softmax", "pointer-softmax", "pointer-network"] = "pointer-softmax"
+    embedding: Positive = 256  # numbers in each word's embedding
+    hidden: Positive = 512  # numbers in the decoder's state, and in the encoder's in each direction
+    encoder: Positive | None = None  # numbers in the encoder's state in each direction, if it differs from hidden
+    output: Literal["softmax", "pointer-softmax", "pointer-network"] = "pointer-softmax"  # the rest is the same
     switch: SwitchSettings = SwitchSettings()
     feed: Literal["word", "source"] = "word"
-    """What is fed back after a copied word that the target vocabulary does not have. word: the unknown word's
-    embedding. source: the copied word's own in the source, projected."""
+    """What the decoder reads after a copied word that is not in the target vocabulary. word: the unknown word's
+    embedding. source: the embedding that the encoder read at the copied position, projected."""
     encoder_layers: Positive = 1
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of embeddings and readout
-    tied: bool = False  # the target embeddings are the shortlist's weights
+    tied: bool = False  # use the target embeddings as the shortlist's weights
     init: Annotated[float, Field(gt=0)] = 0.01
-    """The standard deviation of the first weights; square recurrent ones are orthogonal. dl4mt's 0.01 suits its widths
-    of 500 and more; narrow models learn nothing for hundreds of updates from it, and start better from 0.1."""
+    """Standard deviation of the first weights; square recurrent matrices start orthogonal. dl4mt's 0.01 suits widths of
+    500 and more. A narrow model learns nothing from it for hundreds of updates: take 0.1 for 200 units or fewer."""
+
+    @property
+    def uses_switch(self) -> bool:
+        """True if a switching network decides between the shortlist and the pointers."""
+        return self.output == "pointer-softmax"
 
 
 class Training(Settings):
+    """How the network learns, when it is validated and saved, and when training ends."""
+
     optimizer: Literal["adadelta", "adam", "adamw"] = "adadelta"
-    learning_rate: Annotated[float, Field(gt=0)] | None = None  # adadelta: 1.0; adam and adamw: 0.001
-    warmup: Annotated[int, Field(ge=0)] = 0  # updates over which the learning rate rises to its height
-    decay: Literal["none", "linear", "inverse-sqrt"] = "none"  # linear: down to 0 after the last update
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0  # of adamw
-    clip: Annotated[float, Field(gt=0)] | None = 1.0  # the gradient's norm
+    learning_rate: Annotated[float, Field(gt=0)] | None = None  # null: 1.0 for adadelta, 0.001 for adam and adamw
+    warmup: Annotated[int, Field(ge=0)] = 0  # updates over which the learning rate rises from 0 to its full value
+    decay: Literal["none", "linear", "inverse-sqrt"] = "none"  # after warmup; linear: to 0 after the last of `updates`
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0  # for adamw only
+    clip: Annotated[float, Field(gt=0)] | None = 1.0  # largest norm of the whole gradient; null: no limit
     loss: Literal["joint", "marginal"] = "joint"
-    """joint: the choice between shortlist and pointer is observed, the paper's objective. marginal: summed out, as in
-    pointer-generator networks."""
-    batch: Positive = 32
-    batch_by: Literal["sentences", "tokens"] = "sentences"  # tokens: of the longer side, padding counted
-    accumulate: Positive = 1  # batches whose gradients make one update
-    large_vocabulary: Positive | None = None  # candidate words of an update (the paper: 2,000)
-    updates: Positive | None = None  # stop after so many; null: only when patience runs out
-    epochs: Positive | None = None  # or after so many times through the training data
-    validate_every: Positive = 5_000  # updates
-    patience: Positive | None = 10  # validations without a new best; null: never stop for it
-    score: Literal["bleu", "rouge"] | None = None  # of greedy outputs of the whole dev part, at every validation
-    select: Literal["nll", "score"] = "nll"  # of the dev part: by which the best weights are kept
+    """joint: the choice between shortlist and pointer is observed, the paper's objective. marginal: a word's
+    probability is summed over shortlist and pointers, as in pointer-generator networks."""
+    batch: Positive = 32  # examples in a batch, or tokens
+    batch_by: Literal["sentences", "tokens"] = "sentences"  # tokens: of the longer side, padding included
+    accumulate: Positive = 1  # batches whose gradients are added up for one update
+    large_vocabulary: Positive | None = (
+        None  # candidate words of one update (the paper: 2,000); null: the whole shortlist
+    )
+    updates: Positive | None = None  # end after this many updates; null: no limit
+    epochs: Positive | None = None  # end after this many passes over the training data; null: no limit
+    validate_every: Positive = 5_000  # updates between two validations
+    patience: Positive | None = 10  # end after this many validations without a new best one; null: never
+    score: Literal["bleu", "rouge"] | None = None  # score greedy outputs of the whole dev part at every validation
+    select: Literal["nll", "score"] = "nll"  # which number of the dev part decides which weights are best
     samples: Annotated[int, Field(ge=0)] = 4  # dev outputs shown at every validation
-    checkpoint_minutes: Annotated[float, Field(gt=0)] = 10.0
-    precision: Literal["float32", "bfloat16", "float16"] = "float32"  # the latter two are for GPUs
-    device: str = "auto"
-    threads: Positive | None = None  # of the CPU; null: torch's own choice
+    checkpoint_minutes: Annotated[float, Field(gt=0)] = 10.0  # at most this long between two checkpoints
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"  # the last two are meant for GPUs
+    device: str = "auto"  # auto, cpu, cuda or cuda:1
+    threads: Positive | None = None  # CPU threads; null: torch decides
     seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 1
 
     @model_validator(mode="after")
@@ -208,24 +222,24 @@ class Training(Settings):
 
 
 class Search(Settings):
-    """How an output is looked for. beam 1 is greedy."""
+    """How outputs are searched for. A beam of 1 is greedy search."""
 
-    beam: Annotated[int, Field(gt=0, le=1_000)] = 5
-    nbest: Positive = 1
+    beam: Annotated[int, Field(gt=0, le=1_000)] = 5  # hypotheses kept at each step
+    nbest: Positive = 1  # outputs returned for each line
     ranking: Literal["joint", "marginal"] = "joint"
-    """joint: words and locations compete, each with its own probability, the paper's rule. marginal: the same word's
-    probabilities are summed first."""
+    """joint: shortlist words and source positions compete, each with its own probability, as in the paper. marginal:
+    the probabilities of the same word are summed first."""
     normalize: Literal["none", "dl4mt", "gnmt"] = "dl4mt"
-    """What a log-probability is divided by. dl4mt: the length, the end counted. gnmt: ((5 + length) / 6)^alpha."""
-    alpha: Annotated[float, Field(ge=0, le=100)] = 0.6
-    coverage: Annotated[float, Field(ge=0)] = 0.0  # GNMT's beta: a penalty for source words that got little attention
-    min_length: Annotated[int, Field(ge=0)] = 0
-    max_length: Annotated[int, Field(gt=0, le=100_000)] = 200
-    max_ratio: Annotated[float, Field(gt=0)] | None = 3.0  # at most so many words for each source word, and ten more
-    block_ngrams: Positive | None = None  # no n words in a row twice
-    allow_unk: bool = False  # false: never the unknown word, but the best location or the next word
-    unk_replace: bool = False  # the older trick: an unknown word becomes the source word of most attention
-    large_vocabulary: Positive | None = None  # candidate words of a batch; null: all of the shortlist
+    """What a log-probability is divided by. dl4mt: the length, including the end. gnmt: ((5 + length) / 6)^alpha."""
+    alpha: Annotated[float, Field(ge=0, le=100)] = 0.6  # for normalize: gnmt only
+    coverage: Annotated[float, Field(ge=0)] = 0.0  # GNMT's beta: penalty for source words that got little attention
+    min_length: Annotated[int, Field(ge=0)] = 0  # words of an output, at least
+    max_length: Annotated[int, Field(gt=0, le=100_000)] = 200  # words of an output, at most
+    max_ratio: Annotated[float, Field(gt=0)] | None = 3.0  # at most this many words for each source word, plus ten
+    block_ngrams: Positive | None = None  # n: no n words in a row are written twice
+    allow_unk: bool = False  # false: instead of the unknown word, take the best position or the next word
+    unk_replace: bool = False  # replace an unknown word by the source word with the most attention
+    large_vocabulary: Positive | None = None  # candidate words of a batch; null: the whole shortlist
 
     @model_validator(mode="after")
     def _fits_together(self) -> Search:
@@ -233,14 +247,16 @@ class Search(Settings):
             raise ValueError(f"nbest ({self.nbest}) cannot be larger than beam ({self.beam})")
         if self.min_length > self.max_length:
             raise ValueError(f"min_length ({self.min_length}) cannot be larger than max_length ({self.max_length})")
+        if self.alpha != Search.model_fields["alpha"].default and self.normalize != "gnmt":
+            raise ValueError(f"alpha does nothing with normalize: {self.normalize}; it is for normalize: gnmt")
         return self
 
 
-CORPUS = {"data", "text", "vocabulary", "pointers", "embeddings"}  # the sections that decide a prepared corpus
+CORPUS = {"data", "text", "vocabulary", "pointers", "embeddings"}  # the sections that a prepared corpus depends on
 
 
 class Config(Settings):
-    """One experiment, as its YAML file has it."""
+    """One experiment: what its YAML file says, and defaults for the rest."""
 
     data: Data
     text: Text = Text()
@@ -251,95 +267,124 @@ class Config(Settings):
     training: Training = Training()
 
     @model_validator(mode="after")
-    def _a_choice_is_observed_where_it_is_chosen(self) -> Config:
-        if self.training.loss == "joint" or self.model.output != "pointer-softmax":
+    def _the_marginal_loss_has_no_observed_choices(self) -> Config:
+        if self.training.loss == "joint" or not self.model.uses_switch:
             return self
-        pointers = self.pointers
-        if pointers.unreachable == "attention":
+        if self.pointers.unreachable == "attention":
             raise ValueError("loss marginal sums the choices out: pointers.unreachable attention has no say in it")
-        if pointers.policy in ("none", "all-matches") or (pointers.uses_entities and not pointers.anonymize):
-            what = f"pointers.policy {pointers.policy} has no say in it: take unknown-words"
-            raise ValueError(f"loss marginal sums the choices out, whichever word is copied: {what}")
+        policy, by_name = self.pointers.policy, self.pointers.uses_entities and not self.pointers.anonymize
+        if policy in ("none", "all-matches") or by_name:
+            reason = "loss marginal sums the choices out, whichever word is copied"
+            raise ValueError(f"{reason}: pointers.policy {policy} has no say in it: take unknown-words")
         return self
 
     @model_validator(mode="after")
-    def _pieces_are_no_words(self) -> Config:
+    def _subwords_are_not_words(self) -> Config:
         if not self.text.uses_subwords:
             return self
-        if self.pointers.uses_entities or self.pointers.translates or self.pointers.dictionary is not None:
-            what = f"policy {self.pointers.policy}" if self.pointers.dictionary is None else "pointers.dictionary"
-            raise ValueError(f"{what} is for whole words, which text.subwords cuts into pieces: one or the other")
+        if self.pointers.uses_entities or self.pointers.dictionary is not None:
+            key = "pointers.dictionary" if self.pointers.dictionary is not None else "policy entities"
+            raise ValueError(f"{key} is for whole words, which text.subwords cuts into pieces: one or the other")
         if self.vocabulary.source is None or self.vocabulary.target is None:
             raise ValueError("text.subwords merges until the vocabulary is full: give vocabulary.source and .target")
         return self
 
     @model_validator(mode="after")
     def _entities_have_tags(self) -> Config:
-        if self.pointers.uses_entities and self.pointers.tagger is None:
-            for name, files in self.data.splits().items():
-                if files.source_tags is None or files.target_tags is None:
-                    raise ValueError(
-                        f"policy entities needs tags: data.{name}.source_tags and data.{name}.target_tags, "
-                        "or pointers.tagger with the name of a spaCy pipeline"
-                    )
+        if not self.pointers.uses_entities or self.pointers.tagger is not None:
+            return self
+        for name, files in self.data.splits().items():
+            if files.source_tags is None or files.target_tags is None:
+                needed = f"data.{name}.source_tags and data.{name}.target_tags"
+                raise ValueError(f"policy entities needs tags: {needed}, or a spaCy pipeline as pointers.tagger")
         return self
 
 
-def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = ()) -> Config:
-    """A YAML file with changes laid over it, such as "model.hidden=256" or {"model.hidden": 256}, checked whole."""
-    import yaml
+def idle_settings(config: Config) -> dict[str, str]:
+    """The keys that were changed from their default but do nothing in this combination, each with the reason."""
+    reasons: dict[str, str] = {}
+    if not config.model.uses_switch:
+        reason = f"there is no switch with model.output: {config.model.output}"
+        reasons |= dict.fromkeys(("pointers.unreachable", "training.loss"), reason)
+        reasons |= {f"model.switch.{name}": reason for name in SwitchSettings.model_fields}
+    if config.model.output == "softmax":
+        reasons["model.feed"] = "nothing is copied with model.output: softmax"
+    if config.model.output == "pointer-network":
+        reasons["model.tied"] = "there is no shortlist with model.output: pointer-network"
+    if "word2vec" not in (config.embeddings.source, config.embeddings.target):
+        reasons["embeddings.width"] = "it is for word2vec; vectors from a file have their own width"
+    default = Config.model_construct()
+    return {key: reason for key, reason in reasons.items() if attrgetter(key)(config) != attrgetter(key)(default)}
 
-    try:
-        values = yaml.safe_load(Path(path).read_bytes())
-    except OSError as error:
-        raise Misuse(f"cannot be read: {error.strerror}", path) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        what = getattr(error, "problem", None) or str(error)
-        raise Misuse(f"not YAML: {what}", path, None if mark is None else mark.line + 1) from None
-    if not isinstance(values, dict):
-        raise Misuse("settings are sections with keys; see docs/configuration.md", path)
-    for key, value in (changes if isinstance(changes, Mapping) else pairs(changes)).items():
-        section = values
+
+def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = ()) -> Config:
+    """Settings of a new experiment: a YAML file, with changes such as "model.hidden=256" or {"model.hidden": 256}.
+
+    Settings that would do nothing are refused here. A run that was made with such settings can still be loaded.
+    """
+    values = _read_yaml(Path(path))
+    for key, value in (changes if isinstance(changes, Mapping) else parse_changes(changes)).items():
         *outer, last = key.split(".")
+        section = values
         for name in outer:
             section = section.setdefault(name, {})
             if not isinstance(section, dict):
                 raise Misuse(f"--set {key}: {name} is not a section")
         section[last] = value
-    return checked(Config, values, path)
+    config = checked(Config, values, path)
+    if idle := [f"{key} does nothing: {reason}" for key, reason in idle_settings(config).items()]:
+        raise Misuse("; ".join(idle), path)
+    return config
 
 
-def pairs(changes: Sequence[str]) -> dict[str, Any]:
-    """What `--set key=value` gives, the values read as YAML."""
+def _read_yaml(path: Path) -> dict[str, Any]:
     import yaml
 
-    found = {}
+    try:
+        values = yaml.safe_load(path.read_bytes())
+    except OSError as error:
+        raise Misuse(f"cannot be read: {error.strerror}", path) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
+        raise Misuse(f"not YAML: {problem}", path, None if mark is None else mark.line + 1) from None
+    if not isinstance(values, dict):
+        raise Misuse("settings are sections with keys; see docs/configuration.md", path)
+    return values
+
+
+def parse_changes(changes: Sequence[str]) -> dict[str, Any]:
+    """The keys and values of `--set key=value` options; values are read as YAML."""
+    import yaml
+
+    values = {}
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals:
             raise Misuse(f"--set {change}: write it as section.key=value")
         try:
-            found[key] = yaml.safe_load(value)
+            values[key] = yaml.safe_load(value)
         except yaml.YAMLError:
             raise Misuse(f"--set {change}: {value!r} is not a YAML value") from None
-    return found
+    return values
 
 
 class RarestWord(Settings):
-    """One run of the rarest-word task (paper §5.1). The defaults are the paper's, where it gives them."""
+    """One run of the rarest-word task (paper §5.1). The defaults are the paper's, where the paper gives them."""
 
     head: Literal["softmax", "summary", "annotations"] = "summary"
-    """softmax: over all words. summary: pointer softmax, l_t from the last state alone, as the paper's text has it.
-    annotations: pointer softmax, l_t a pointer network over all the states."""
-    words: Positive = 600
-    rare: Positive = 60  # the rarest so many words are pointed at
-    length: Positive = 7
-    p: Probability = 0.001  # a word of rank k is drawn with weight (1 - p)^k; the paper does not give p
-    training: Positive | None = None  # so many fixed sequences; None: drawn afresh, as in the paper
+    """softmax: a softmax over all words. summary: pointer softmax with l_t from the last state alone, as the paper
+    describes it. annotations: pointer softmax with l_t from attention to all states."""
+    words: Positive = 600  # different words
+    rare: Positive = 60  # how many of them, the rarest ones, are outside the shortlist and can only be pointed at
+    length: Positive = 7  # words in a sequence
+    p: Annotated[float, Field(gt=0, lt=1)] = (
+        0.001  # a word of rank k is drawn with weight (1 - p)^k; the paper does not give p
+    )
+    training: Positive | None = None  # fixed training sequences; null: new ones for every update, as in the paper
     min_count: Positive = 5  # words seen less often in a fixed training set are read as unknown (paper §5.2)
-    validation: Positive = 5_000
-    test: Positive = 50_000
+    validation: Positive = 5_000  # sequences
+    test: Positive = 50_000  # sequences
     hidden: Positive = 1000
     batch: Positive = 250
     learning_rate: Annotated[float, Field(gt=0)] = 8e-4

@@ -1,8 +1,15 @@
+from pathlib import Path
+
 import pytest
+import yaml
 
-from pointing.config import read_config
+from pointing import demo
+from pointing.config import Config, Search, checked, idle_settings, read_config
 from pointing.errors import Misuse
+from pointing.model.run import run_settings
+from pointing.reproduce.experiments import EXPERIMENTS
 
+RECIPES = Path(__file__).parent.parent / "recipes"
 WHOLE = """
 data:
   train: {source: train.en, target: train.fr}
@@ -90,15 +97,84 @@ def test_pieces_are_no_words(tmp_path, change, message):
         read_config(written(tmp_path), ["text.subwords=bpe", change])
 
 
-def test_a_setting_that_would_do_nothing_is_refused(tmp_path):
+def test_what_a_marginal_loss_does_not_look_at_is_refused(tmp_path):
     with pytest.raises(Misuse, match="unreachable attention has no say in it"):
         read_config(written(tmp_path), ["training.loss=marginal", "pointers.unreachable=attention"])
     for policy in ("none", "all-matches"):
         with pytest.raises(Misuse, match=f"pointers.policy {policy} has no say in it: take unknown-words"):
             read_config(written(tmp_path), ["training.loss=marginal", f"pointers.policy={policy}"])
-    read_config(written(tmp_path), ["training.loss=marginal", "pointers.policy=none", "model.output=softmax"])
 
 
 def test_a_missing_file_is_said(tmp_path):
     with pytest.raises(Misuse, match="No such file"):
         read_config(tmp_path / "nothing.yaml")
+
+
+IDLE = [
+    (["model.output=softmax", "model.switch.activation=relu"], "model.switch.activation does nothing: there is no sw"),
+    (["model.output=softmax", "model.switch.residual=false"], "model.switch.residual does nothing: there is no switch"),
+    (["model.output=softmax", "model.switch.bias=0.5"], "model.switch.bias does nothing: there is no switch"),
+    (["model.output=softmax", "model.feed=source"], "model.feed does nothing: nothing is copied with model.output"),
+    (["model.output=softmax", "pointers.unreachable=attention"], "pointers.unreachable does nothing: there is no"),
+    (["model.output=softmax", "training.loss=marginal"], "training.loss does nothing: there is no switch with model"),
+    (["model.output=pointer-network", "training.loss=marginal"], "training.loss does nothing: there is no switch"),
+    (["model.output=pointer-network", "model.tied=true"], "model.tied does nothing: there is no shortlist"),
+    (["embeddings={source: vectors.txt, width: 50}"], "embeddings.width does nothing: it is for word2vec"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), IDLE)
+def test_a_setting_that_does_nothing_is_refused(tmp_path, changes, message):
+    with pytest.raises(Misuse, match=message):
+        read_config(written(tmp_path), changes)
+
+
+@pytest.mark.parametrize(("changes", "message"), IDLE)
+def test_a_run_made_with_a_setting_that_does_nothing_still_loads(tmp_path, changes, message):
+    values = yaml.safe_load(WHOLE)
+    for change in changes:
+        key, _, value = change.partition("=")
+        *sections, last = key.split(".")
+        place = values
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[last] = yaml.safe_load(value)
+    config = checked(Config, values)
+    written(tmp_path, yaml.safe_dump(config.model_dump(mode="json"))).rename(tmp_path / "config.yaml")
+    assert run_settings(tmp_path) == config
+    (key,) = idle_settings(config)
+    assert message.startswith(f"{key} does nothing: {idle_settings(config)[key]}"[: len(message)])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["model.output=softmax", "model.tied=true", "model.switch.activation=noisy-tanh", "training.loss=joint"],
+        ["model.output=pointer-network", "model.feed=source"],
+        ["model.switch.bias=0.5", "model.feed=source", "pointers.unreachable=attention", "model.tied=true"],
+        ["embeddings={target: word2vec, width: 50}"],
+        ["embeddings.width=100"],
+    ],
+)
+def test_a_setting_that_does_something_or_has_its_default_is_not_refused(tmp_path, changes):
+    assert idle_settings(read_config(written(tmp_path), changes)) == {}
+
+
+def test_alpha_is_refused_where_nothing_reads_it():
+    with pytest.raises(Misuse, match="alpha does nothing with normalize: dl4mt; it is for normalize: gnmt"):
+        checked(Search, {"alpha": 0.5})
+    assert checked(Search, {"alpha": 0.5, "normalize": "gnmt"}).alpha == 0.5
+    assert checked(Search, checked(Search, {}).model_dump()) == Search()
+
+
+def test_every_row_of_every_experiment_can_be_read_with_its_recipes(tmp_path):
+    for experiment in EXPERIMENTS.values():
+        for recipe in experiment.recipes:
+            for row in experiment.rows:
+                read_config(RECIPES / f"{recipe}.yaml", row.changes)
+    for recipe in RECIPES.glob("*.yaml"):
+        for output in ("softmax", "pointer-softmax"):
+            (row,) = (row for row in EXPERIMENTS["translation"].rows if row.key == output)
+            assert read_config(recipe, row.changes).model.output == output
+    for output in demo.OUTPUTS:
+        assert idle_settings(demo.settings(tmp_path, output, 3)) == {}

@@ -53,7 +53,7 @@ def _command_of(experiment: Experiment) -> Callable[..., None]:
         report: Annotated[Path | None, typer.Option(help="Write report.html and report.md here too.")] = None,
         json_output: Json = False,
     ) -> None:
-        from pointing.config import pairs
+        from pointing.config import parse_changes
         from pointing.reproduce.page import write_report
         from pointing.reproduce.pipeline import reproduce_experiment
         from pointing.reproduce.report import main_table
@@ -64,7 +64,7 @@ def _command_of(experiment: Experiment) -> Callable[..., None]:
             recipe,
             out,
             _command_line(),
-            changes=pairs(changes or ()),
+            changes=parse_changes(changes or ()),
             rows=rows or (),
             seeds=seeds,
             also=dict(map(_test_set, also or ())),

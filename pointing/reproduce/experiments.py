@@ -87,7 +87,7 @@ def _summed_out(name: str) -> list[Row]:
     ]
 
 
-SOFTMAX = {"model.output": "softmax"}
+SOFTMAX = {"model.output": "softmax", "pointers.unreachable": "unk"}  # it has no pointers to fall back on
 RELU = Row("relu", "NMT + PS, ReLU switch", {"model.switch.activation": "relu", "model.switch.residual": False})
 SUBWORDS = {**SOFTMAX, "pointers.policy": "none", "text.subwords": "bpe"}
 DICTIONARY = {"pointers.policy": "dictionary", "pointers.dictionary": "induced"}
