@@ -64,7 +64,7 @@ def print_outputs(
             raise Misuse("tags are for runs that point at entities, which this one does not: leave out --tags", tags)
         tagged = None if tags is None else entities.read_tags(tags)
         typed = (not files or STDIN in files) and sys.stdin.isatty()  # somebody waits for the answer to each line
-        window, on_all = 1 if typed else WINDOW, here.world > 1
+        window, on_all = 1 if typed else WINDOW, here.world_size > 1
         outputs = generator.stream(
             lines, settings, locations=html is not None, tags=tagged, window=window, on_all=on_all
         )

@@ -1,4 +1,4 @@
-"""Several processes, on one machine or many, as `torchrun` starts them; one process is the same without the talk."""
+"""The processes of one run, on one machine or several, as `torchrun` starts them; or a single process."""
 
 from __future__ import annotations
 
@@ -13,37 +13,39 @@ from torch import distributed as dist
 
 from pointing.errors import Misuse
 
-Thing = TypeVar("Thing")
+Value = TypeVar("Value")
 
 
 class Processes(NamedTuple):
-    rank: int
-    world: int
-    device: torch.device
+    """All processes of a run, seen from one of them. Every method must be called in all processes."""
+
+    rank: int  # of this process, from 0
+    world_size: int  # number of processes
+    device: torch.device  # of this process
 
     @property
     def first(self) -> bool:
-        """Is this the process that writes and speaks?"""
+        """True in the one process that writes files and messages."""
         return self.rank == 0
 
     def sum(self, numbers: Tensor) -> Tensor:
-        """The sum over all processes, in place."""
-        if self.world > 1:
+        """Adds up a tensor over all processes, in place."""
+        if self.world_size > 1:
             dist.all_reduce(numbers)
         return numbers
 
-    def gather(self, mine: Thing) -> list[Thing]:
-        """What every process has, in the order of their ranks."""
-        if self.world == 1:
-            return [mine]
-        everything = [mine] * self.world
-        dist.all_gather_object(everything, mine)
-        return everything
+    def gather(self, value: Value) -> list[Value]:
+        """The values of all processes, by rank."""
+        if self.world_size == 1:
+            return [value]
+        values = [value] * self.world_size
+        dist.all_gather_object(values, value)
+        return values
 
     @torch.no_grad()
     def sum_gradients(self, parameters: Mapping[str, Tensor]) -> None:
-        """Every process has the sum of all gradients after it; of sparse ones the union of the rows."""
-        if self.world == 1:
+        """Adds up the gradients over all processes. A sparse sum has the rows that any process has."""
+        if self.world_size == 1:
             return
         dense = [p for p in parameters.values() if p.grad is not None and not p.grad.is_sparse]
         flat = torch.cat([p.grad.reshape(-1) for p in dense if p.grad is not None])
@@ -55,43 +57,48 @@ class Processes(NamedTuple):
                 p.grad = self._sum_sparse(p.grad.coalesce())
 
     def _sum_sparse(self, grad: Tensor) -> Tensor:
-        counts = torch.zeros(self.world, dtype=torch.long, device=grad.device)
-        counts[self.rank] = grad.indices().shape[1]
-        each = self.sum(counts).tolist()
-        rows, values = grad.indices()[0], grad.values()
-        missing = max(each) - len(rows)  # all must send as much
-        rows = torch.cat([rows, rows.new_zeros(missing)])
-        values = torch.cat([values, values.new_zeros(missing, *values.shape[1:])])
-        all_rows, all_values = ([torch.empty_like(some) for _ in range(self.world)] for some in (rows, values))
-        dist.all_gather(all_rows, rows)
-        dist.all_gather(all_values, values)
-        rows, values = (
-            torch.cat([some[:count] for some, count in zip(sent, each, strict=True)]) for sent in (all_rows, all_values)
-        )
+        row_counts = torch.zeros(self.world_size, dtype=torch.long, device=grad.device)
+        row_counts[self.rank] = grad.indices().shape[1]
+        counts = self.sum(row_counts).tolist()
+        rows = self._gather_padded(grad.indices()[0], counts)
+        values = self._gather_padded(grad.values(), counts)
         return torch.sparse_coo_tensor(rows.unsqueeze(0), values, grad.shape, check_invariants=False).coalesce()
+
+    def _gather_padded(self, x: Tensor, counts: list[int]) -> Tensor:
+        """The tensors of all processes, one below the other; `counts` are their lengths. All send the largest one."""
+        padded = torch.cat([x, x.new_zeros(max(counts) - len(x), *x.shape[1:])])
+        received = [torch.empty_like(padded) for _ in counts]
+        dist.all_gather(received, padded)
+        return torch.cat([tensor[:count] for tensor, count in zip(received, counts, strict=True)])
 
 
 @contextmanager
 def processes(device: str = "auto") -> Iterator[Processes]:
-    """This process among those that torchrun started, or alone."""
-    rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    local = int(os.environ.get("LOCAL_RANK", 0))
-    try:
-        place = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
-    except RuntimeError as error:
-        raise Misuse(f"device {device!r}: {str(error).splitlines()[0]}") from None
-    if place.type == "cuda":
-        if not torch.cuda.is_available():
-            raise Misuse(f"device {device!r}: this machine has no GPU that torch can use")
-        place = torch.device("cuda", local if place.index is None else place.index)
-        torch.cuda.set_device(place)
-    if place.type not in ("cpu", "cuda"):
-        raise Misuse(f"device {device!r}: choose auto, cpu or cuda")
-    if world == 1:
-        yield Processes(rank, world, place)
+    """The processes that torchrun started, or this one alone."""
+    rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    here = Processes(rank, world_size, _device(device))
+    if world_size == 1:
+        yield here
         return
-    dist.init_process_group("nccl" if place.type == "cuda" else "gloo")
+    dist.init_process_group("nccl" if here.device.type == "cuda" else "gloo")
     try:
-        yield Processes(rank, world, place)
+        yield here
     finally:
         dist.destroy_process_group()
+
+
+def _device(name: str) -> torch.device:
+    """The device of this process; `auto` is a GPU if there is one. Processes of one machine take one GPU each."""
+    try:
+        device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
+    except RuntimeError as error:
+        raise Misuse(f"device {name!r}: {str(error).splitlines()[0]}") from None
+    if device.type not in ("cpu", "cuda"):
+        raise Misuse(f"device {name!r}: choose auto, cpu or cuda")
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise Misuse(f"device {name!r}: this machine has no GPU that torch can use")
+        local = int(os.environ.get("LOCAL_RANK", 0))
+        device = torch.device("cuda", local if device.index is None else device.index)
+        torch.cuda.set_device(device)
+    return device

@@ -398,3 +398,11 @@ def test_killed_half_way_it_leaves_nothing_that_looks_finished(tmp_path):
     assert command(tmp_path, settings).returncode == 0
     assert len(Corpus(tmp_path / "corpus").split("train")) == 36_000
     assert not list(tmp_path.glob(".corpus*"))  # what the killed run left is cleared away
+
+
+def test_pairs_of_max_tokens_are_kept_and_longer_ones_are_not(tmp_path):
+    sources = ["a b c d e f", "a b c d e f g", "a b c d", "a b c"]
+    targets = ["A B C D", "A B C D", "A B C D E F G", "A B C D E F"]
+    corpus = prepared(tmp_path, files(tmp_path, sources, targets), text={"max_tokens": 6})
+    train = corpus.split("train")
+    assert [train[row]["source_text"] for row in range(len(train))] == [sources[0], sources[3]]
