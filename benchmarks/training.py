@@ -19,6 +19,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,10 @@ def updates(corpus: Corpus, sizes: dict[str, int], args: argparse.Namespace, **c
     with tempfile.TemporaryDirectory() as folder, processes("cpu") as alone:
         trainer = Trainer(config, corpus, Path(folder), alone, resume=False)
         batches = iter(trainer.batches)
-        while True:
+        for number in count(1):
             start = time.perf_counter()
             batch = next(batches)
-            trainer._learn([batch], stop=False)
+            trainer.learner.learn([batch], number)
             yield int(batch.mask.sum()) / (time.perf_counter() - start)
 
 

@@ -7,7 +7,7 @@ from pointing.data import names
 from pointing.demo import demo_settings, run_demo
 from pointing.errors import Misuse
 from pointing.model.run import METRICS
-from pointing.training import journal
+from pointing.training.journal import learning_curve
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +55,11 @@ def test_the_demos_settings_are_valid(tmp_path):
 def test_a_curve_is_a_runs_validations(tmp_path):
     lines = ['{"event": "training", "update": 1}', '{"event": "validation", "update": 2, "nll": 3.5, "best": true}']
     (tmp_path / METRICS).write_text("".join(line + "\n" for line in lines))
-    assert journal.curve(tmp_path, "nll") == [(2, 3.5)]
+    assert learning_curve(tmp_path, "nll") == [(2, 3.5)]
     with pytest.raises(Misuse, match=r"no validation has bleu; there are nll"):
-        journal.curve(tmp_path, "bleu")
+        learning_curve(tmp_path, "bleu")
     with pytest.raises(Misuse, match="nothing to draw"):
-        journal.curve(tmp_path / "nowhere", "nll")
+        learning_curve(tmp_path / "nowhere", "nll")
 
 
 def test_plot_draws_attention_of_a_run(tmp_path):

@@ -21,7 +21,7 @@ from pointing.config import read_config
 from pointing.corpus.preparation import prepare
 from pointing.model.run import MODEL, read_tensors, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
-from pointing.training import journal
+from pointing.training.journal import read_journal
 from pointing.training.loop import train
 
 ROOT = Path(__file__).parent.parent
@@ -94,7 +94,7 @@ def same(one, other):
 def events(out):
     """What metrics.jsonl says, without times."""
     timed = {"seconds", "words_per_second"}
-    return [{key: value for key, value in line.items() if key not in timed} for line in journal.read(out)]
+    return [{key: value for key, value in line.items() if key not in timed} for line in read_journal(out)]
 
 
 def command(*arguments, processes=1):

@@ -83,12 +83,11 @@ def versions() -> dict[str, str]:
 
 def _training(run: PlannedRun) -> dict[str, Any]:
     """How a run was trained: its corpus, its updates, its time, its validations."""
-    from pointing.model.run import STATE, read_header, run_settings
-    from pointing.training import journal
-    from pointing.training.state import State
+    from pointing.model.run import run_settings
+    from pointing.training.journal import read_journal
+    from pointing.training.state import read_state
 
-    state = State(**read_header(run.folder / STATE)["state"])
-    events = journal.read(run.folder)
+    state, events = read_state(run.folder), read_journal(run.folder)
     rates = [event["words_per_second"] for event in events if event["event"] == "training"]
     validations = [event for event in events if event["event"] == "validation"]
     return {

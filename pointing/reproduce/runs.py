@@ -91,11 +91,11 @@ def train_runs(planned: Sequence[PlannedRun], workers: int | None = None) -> Non
     from pointing.corpus.preparation import prepare
     from pointing.system.progress import say
     from pointing.training import loop as training
-    from pointing.training.state import ended
+    from pointing.training.state import finished_state
 
     corpora = {run.corpus: run.config for run in planned}  # of finished runs too: the report has their statistics
     made_from = {folder: prepare(config, folder)[0].about["made_from"] for folder, config in corpora.items()}
-    unfinished = [run for run in planned if ended(run.folder, run.config, made_from[run.corpus]) is None]
+    unfinished = [run for run in planned if finished_state(run.folder, run.config, made_from[run.corpus]) is None]
     workers = min(workers or cores(), len(unfinished))
     if workers < 2:
         for run in unfinished:
@@ -122,9 +122,9 @@ def _has_begun(run: PlannedRun) -> bool:
 
 def _updates(run: PlannedRun) -> int:
     """The number of updates so far, by the run's journal."""
-    from pointing.training.journal import read
+    from pointing.training.journal import read_journal
 
-    return max((line["update"] for line in read(run.folder)), default=0)
+    return max((line["update"] for line in read_journal(run.folder)), default=0)
 
 
 def _on_one_core(config: Config) -> Config:

@@ -1,4 +1,4 @@
-"""What a training run tells: metrics.jsonl and TensorBoard events in its folder, plain lines on stderr."""
+"""The journal of a training run: metrics.jsonl and TensorBoard events in its folder."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pointing.system.progress import say
 
 
 class Journal:
-    """One line of JSON for every event, with its update; taken up again at an update, later lines are dropped."""
+    """Writes one line of JSON for every event. When a run resumes at an update, later lines are dropped."""
 
     def __init__(self, folder: Path, update: int = 0) -> None:
         self.path = folder / METRICS
         if update == 0:
             write_text(self.path, "")
         else:
-            kept = [line for line in read(folder) if line["update"] <= update]
-            write_text(self.path, "".join(json.dumps(line) + "\n" for line in kept))
+            earlier = [event for event in read_journal(folder) if event["update"] <= update]
+            write_text(self.path, "".join(json.dumps(event) + "\n" for event in earlier))
         self.file = self.path.open("a", encoding="utf-8")
         self.board = _tensorboard(folder / "tensorboard", update)
 
     def note(self, event: str, update: int, numbers: Mapping[str, Any]) -> None:
-        """One event. Numbers go to TensorBoard too, those of inner mappings with their name before them."""
+        """Writes one event. TensorBoard gets its numbers too, under names such as validation/switch_accuracy."""
         self.file.write(json.dumps({"event": event, "update": update, **numbers}) + "\n")
         self.file.flush()
         if self.board is not None:
@@ -49,26 +49,27 @@ class Journal:
             self.board.close()
 
 
-def read(folder: Path) -> list[dict[str, Any]]:
-    """A run's events so far; a last line that was cut off is not one."""
+def read_journal(folder: Path) -> list[dict[str, Any]]:
+    """The events of a run so far. A last line that was cut off is ignored."""
     path = folder / METRICS
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
     return [json.loads(line) for line in lines]
 
 
-def curve(folder: Path, measure: str) -> list[tuple[float, float]]:
-    """A run's validations as (update, value); one of these at least must have the measure."""
-    found = [line for line in read(folder) if line["event"] == "validation"]
-    if not found:
+def learning_curve(folder: Path, measure: str) -> list[tuple[float, float]]:
+    """The values of a measure at a run's validations, as (update, value); at least one must have it."""
+    validations = [event for event in read_journal(folder) if event["event"] == "validation"]
+    if not validations:
         raise Misuse("there is no validation in this run yet: nothing to draw", folder / METRICS)
-    points = [(line["update"], line[measure]) for line in found if isinstance(line.get(measure), int | float)]
+    points = [(event["update"], event[measure]) for event in validations if isinstance(event.get(measure), int | float)]
     if not points:
-        known = ", ".join(name for name, value in found[-1].items() if isinstance(value, float))
-        raise Misuse(f"no validation has {measure}; there are {known}", folder / METRICS)
+        names = ", ".join(name for name, value in validations[-1].items() if isinstance(value, float))
+        raise Misuse(f"no validation has {measure}; there are {names}", folder / METRICS)
     return points
 
 
 def _flat(numbers: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """All numbers, those of nested mappings with the mapping's name in front; other values are left out."""
     flat: list[tuple[str, float]] = []
     for name, value in numbers.items():
         if isinstance(value, Mapping):
@@ -79,7 +80,7 @@ def _flat(numbers: Mapping[str, Any]) -> list[tuple[str, float]]:
 
 
 def _tensorboard(folder: Path, update: int) -> Any:
-    """A writer of events, if TensorBoard is installed (an extra)."""
+    """A writer of TensorBoard events, or None if TensorBoard, an optional extra, is not installed."""
     try:
         from torch.utils.tensorboard.writer import SummaryWriter
     except ImportError:

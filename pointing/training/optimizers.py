@@ -1,14 +1,14 @@
-"""Adadelta and Adam that also take sparse gradients, row by row, and the gradient's norm.
+"""Adadelta and Adam that also take sparse gradients, row by row; clipping; the learning rate of each update.
 
-With the large-vocabulary trick a table has gradients at a few of its rows. A dense step would read and write the whole
-table and its statistics at every update. Here a row without a gradient is left as it is: its statistics do not decay
-(docs/departures.md).
+With the large-vocabulary trick, only a few rows of an embedding table have a gradient. A dense step would read and
+write the whole table and its statistics at every update. Here a row without a gradient stays as it is, and its
+statistics do not decay (docs/departures.md). torch.optim.Adadelta and torch.optim.Adam refuse sparse gradients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -16,110 +16,156 @@ from torch.optim.adam import adam
 
 from pointing.config import Training
 
-IN_CACHE = 2**16  # numbers of a parameter that are updated at a time
+NUMBERS_IN_CACHE = 2**16  # numbers of each tensor that Adadelta updates at a time
 
 
-class Adadelta:
-    """Zeiler 2012, with the paper's ρ and ε."""
+class RowOptimizer(torch.optim.Optimizer):
+    """An optimiser for dense and sparse gradients. A subclass names its statistics and updates one parameter.
 
-    slots, rate = ("squares", "deltas"), 1.0
-    rho, epsilon = 0.95, 1e-6
+    `group["step"]` counts the steps of a parameter group.
+    """
 
-    def update(self, p: Tensor, grad: Tensor, slots: list[Tensor], rate: float, updates: int) -> None:
-        rho, epsilon = self.rho, self.epsilon
-        for p, grad, squares, deltas in zip(*(_pieces(some) for some in (p, grad, *slots)), strict=True):  # noqa: B020
-            squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-            step = (deltas + epsilon).div_(squares + epsilon).sqrt_().mul_(grad)
-            deltas.mul_(rho).addcmul_(step, step, value=1 - rho)
-            p.sub_(step, alpha=rate)
+    statistics: ClassVar[tuple[str, str]]  # tensors of the parameter's shape that are kept in `state`
 
+    def update(self, p: Tensor, grad: Tensor, statistics: list[Tensor], group: dict[str, Any]) -> None:
+        """Changes a parameter, or some rows of one, and its statistics in place."""
+        raise NotImplementedError
 
-class Adam:
-    """Kingma & Ba 2015; with decay of the weights as in AdamW (Loshchilov & Hutter 2019)."""
-
-    slots, rate = ("means", "squares"), 1e-3
-    betas: ClassVar = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
-
-    def __init__(self, weight_decay: float = 0.0) -> None:
-        self.weight_decay = weight_decay
-
-    def update(self, p: Tensor, grad: Tensor, slots: list[Tensor], rate: float, updates: int) -> None:
-        if self.weight_decay:
-            p.mul_(1 - rate * self.weight_decay)
-        means, squares = slots
-        fixed = {"amsgrad": False, "weight_decay": 0.0, "maximize": False}
-        steps = [torch.tensor(float(updates - 1), device=p.device)]  # before this one
-        adam([p], [grad], [means], [squares], [], steps, fused=True, lr=rate, **self.betas, **fixed)  # type: ignore[arg-type]
-
-
-class Optimizer:
-    """The parameters' updates; `slots` is all that must be kept between two of them."""
-
-    def __init__(self, parameters: Iterable[tuple[str, Tensor]], settings: Training) -> None:
-        self.parameters = dict(parameters)
-        self.settings = settings
-        self.rule: Adadelta | Adam
-        if settings.optimizer == "adadelta":
-            self.rule = Adadelta()
-        else:
-            self.rule = Adam(settings.weight_decay if settings.optimizer == "adamw" else 0.0)
-        self.slots = {
-            f"{slot}.{name}": torch.zeros_like(p) for name, p in self.parameters.items() for slot in self.rule.slots
-        }
-
-    def rate(self, update: int) -> float:
-        """The learning rate of an update, counted from 1: up in a line, then flat or down."""
-        settings = self.settings
-        highest = settings.learning_rate or self.rule.rate
-        if update <= settings.warmup:
-            return highest * update / settings.warmup
-        if settings.decay == "inverse-sqrt":
-            return float(highest * (max(1, settings.warmup) / update) ** 0.5)
-        if settings.decay == "linear" and settings.updates:
-            return highest * max(0.0, (settings.updates + 1 - update) / (settings.updates + 1 - settings.warmup))
-        return highest
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        super().add_param_group({"step": 0, **param_group})
+        for p in self.param_groups[-1]["params"]:
+            self.state[p] = {name: torch.zeros_like(p) for name in self.statistics}
 
     @torch.no_grad()
-    def update(self, update: int) -> None:
-        """Moves the parameters by their gradients, which are then gone."""
-        rate = self.rate(update)
-        for name, p in self.parameters.items():
-            slots = [self.slots[f"{slot}.{name}"] for slot in self.rule.slots]
-            if p.grad is None:
-                continue
-            if p.grad.is_sparse:
-                whole_grad = p.grad.coalesce()
-                rows, grad = whole_grad.indices()[0], whole_grad.values()
-                some, some_slots = p[rows], [slot[rows] for slot in slots]
-                self.rule.update(some, grad, some_slots, rate, update)
-                for whole, part in zip([p, *slots], [some, *some_slots], strict=True):
-                    whole.index_copy_(0, rows, part)
-            else:
-                self.rule.update(p, p.grad, slots, rate, update)
-            p.grad = None
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            group["step"] += 1
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                statistics = [self.state[p][name] for name in self.statistics]
+                if p.grad.is_sparse:
+                    self._update_rows(p, p.grad.coalesce(), statistics, group)
+                else:
+                    self.update(p, _in_the_order_of(p, p.grad), statistics, group)
+        return loss
+
+    def _update_rows(self, p: Tensor, grad: Tensor, statistics: list[Tensor], group: dict[str, Any]) -> None:
+        rows = grad.indices()[0]
+        p_rows, statistics_rows = p[rows], [tensor[rows] for tensor in statistics]
+        self.update(p_rows, grad.values(), statistics_rows, group)
+        for table, updated in zip([p, *statistics], [p_rows, *statistics_rows], strict=True):
+            table.index_copy_(0, rows, updated)
+
+
+class Adadelta(RowOptimizer):
+    """Zeiler 2012, with the paper's ρ and ε as defaults."""
+
+    statistics = ("squares", "deltas")  # running means of the squared gradient, and of the squared change
+
+    def __init__(self, params: Any, lr: float = 1.0, rho: float = 0.95, eps: float = 1e-6) -> None:
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps})
+
+    def update(self, p: Tensor, grad: Tensor, statistics: list[Tensor], group: dict[str, Any]) -> None:
+        rho, eps = group["rho"], group["eps"]
+        for p_part, grad_part, squares, deltas in _parts(p, grad, *statistics):
+            squares.mul_(rho).addcmul_(grad_part, grad_part, value=1 - rho)
+            change = (deltas + eps).div_(squares + eps).sqrt_().mul_(grad_part)
+            deltas.mul_(rho).addcmul_(change, change, value=1 - rho)
+            p_part.sub_(change, alpha=group["lr"])
+
+
+class Adam(RowOptimizer):
+    """Kingma & Ba 2015; with weight decay it is AdamW (Loshchilov & Hutter 2019)."""
+
+    statistics = ("means", "squares")  # running means of the gradient, and of its square
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+
+    def update(self, p: Tensor, grad: Tensor, statistics: list[Tensor], group: dict[str, Any]) -> None:
+        means, squares = statistics
+        if group["weight_decay"]:
+            p.mul_(1 - group["lr"] * group["weight_decay"])
+        adam(
+            [p],
+            [grad],
+            [means],
+            [squares],
+            max_exp_avg_sqs=[],
+            state_steps=[torch.tensor(float(group["step"] - 1), device=p.device)],  # adam() adds 1
+            fused=True,
+            amsgrad=False,
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=group["lr"],
+            weight_decay=0.0,
+            eps=group["eps"],
+            maximize=False,
+        )
+
+
+def _in_the_order_of(p: Tensor, grad: Tensor) -> Tensor:
+    """A gradient whose numbers lie in memory as the parameter's do, which torch's fused Adam takes for granted."""
+    return grad if grad.stride() == p.stride() else torch.empty_like(p).copy_(grad)
+
+
+def _parts(*tensors: Tensor) -> Iterable[tuple[Tensor, ...]]:
+    """The same parts of several tensors, small enough that all passes over one part stay in the processor's cache."""
+    if tensors[0].is_cuda or not all(tensor.is_contiguous() for tensor in tensors):
+        return [tensors]
+    return zip(*(tensor.view(-1).split(NUMBERS_IN_CACHE) for tensor in tensors), strict=True)
+
+
+def build_optimizer(parameters: Iterable[Tensor], settings: Training) -> RowOptimizer:
+    """The optimiser that the settings name, with the learning rate of the first update."""
+    rate = learning_rate(settings, 1)
+    if settings.optimizer == "adadelta":
+        return Adadelta(parameters, lr=rate)
+    return Adam(parameters, lr=rate, weight_decay=settings.weight_decay)
+
+
+def learning_rate(settings: Training, update: int) -> float:
+    """The learning rate of an update, counted from 1: it rises linearly over `warmup`, then stays or decays."""
+    highest = settings.learning_rate or (1.0 if settings.optimizer == "adadelta" else 1e-3)
+    if update <= settings.warmup:
+        return highest * update / settings.warmup
+    if settings.decay == "inverse-sqrt":
+        return float(highest * (max(1, settings.warmup) / update) ** 0.5)
+    if settings.decay == "linear" and settings.updates:
+        return highest * max(0.0, (settings.updates + 1 - update) / (settings.updates + 1 - settings.warmup))
+    return highest
 
 
 @torch.no_grad()
-def clip(parameters: Mapping[str, Tensor], norm: float | None) -> Tensor:
-    """The norm of the whole gradient, which is scaled down to at most `norm`."""
-    gradients = list(values(parameters))
-    total: Tensor = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(grad) for grad in gradients]))
-    if norm is not None and total > norm and total.isfinite():
-        torch._foreach_mul_(gradients, norm / total)
-    return total
+def clip_gradients(parameters: Iterable[Tensor], limit: float | None) -> Tensor:
+    """The norm of the whole gradient; a gradient with a larger norm than `limit` is scaled down to it.
+
+    torch.nn.utils.clip_grad_norm_ refuses sparse gradients.
+    """
+    gradients = list(_gradient_values(parameters))
+    norm: Tensor = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(grad) for grad in gradients]))
+    if limit is not None and norm > limit and norm.isfinite():
+        torch._foreach_mul_(gradients, limit / norm)
+    return norm
 
 
-def values(parameters: Mapping[str, Tensor]) -> Iterator[Tensor]:
-    """The gradients' numbers, of sparse ones those that are there, each row once; to be changed in place."""
-    for p in parameters.values():
+def _gradient_values(parameters: Iterable[Tensor]) -> Iterator[Tensor]:
+    """The numbers of all gradients, which may be changed in place. Of a sparse gradient: its rows, each once."""
+    for p in parameters:
         if p.grad is not None and p.grad.is_sparse:
             p.grad = p.grad.coalesce()
             yield p.grad.values()
         elif p.grad is not None:
             yield p.grad
-
-
-def _pieces(x: Tensor) -> Iterator[Tensor]:
-    """A tensor's numbers, so many at a time that all passes over them stay in the cache."""
-    flat = x.view(-1)
-    return (flat,) if flat.is_cuda else flat.split(IN_CACHE)  # type: ignore[return-value]

@@ -1,41 +1,48 @@
-"""Going on with a run that was cut off: everything that decides the next update, in one file, and put back from it."""
+"""Checkpoints: everything that decides the next update, written to one file and restored from it to the same bit."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from pointing.config import Config, Training
+from pointing.config import Config, Training, idle_settings
 from pointing.errors import Misuse
-from pointing.model.run import STATE, put_tensors, read_header, read_tensors, remove_parts, run_settings, write_tensors
+from pointing.model.run import (
+    STATE,
+    put_tensors,
+    read_header,
+    read_tensors,
+    remove_parts,
+    run_settings,
+    write_tensors,
+)
 from pointing.system.world import Processes
+from pointing.training.learner import Learner
 
 MAY_CHANGE = {"updates", "epochs", "patience", "validate_every", "samples", "checkpoint_minutes", "device", "threads"}
 
 
 @dataclass
 class State:
-    """Where a run is, apart from its tensors."""
+    """How far a run has come, apart from its tensors."""
 
-    update: int = 0
-    epoch: int = 0
-    done: int = 0  # batches of the epoch
-    best: float = math.inf  # of the dev part; lower is better
+    update: int = 0  # updates made
+    epoch: int = 0  # whole passes over the training data
+    done: int = 0  # batches of the present epoch
+    best: float = math.inf  # lowest dev NLL so far, or highest dev score with its sign turned; lower is better
     best_update: int = 0
-    waited: int = 0  # validations since then
-    seconds: float = 0.0  # of training, over all its parts
-    scale: float = 2.0**16  # of a float16 loss
-    steady: int = 0  # updates since the scale was last changed
+    waited: int = 0  # validations since the best one
+    seconds: float = 0.0  # of training, over all parts of the run
     since: dict[str, float] = field(default_factory=dict)  # sums since the journal's last note
 
-    def enough(self, settings: Training) -> bool:
-        """Has the run come to its end?"""
+    def is_finished(self, settings: Training) -> bool:
+        """True if the run has made all its updates or epochs, or has waited too long for a better validation."""
         return (
             (settings.updates is not None and self.update >= settings.updates)
             or (settings.epochs is not None and self.epoch >= settings.epochs)
@@ -43,77 +50,99 @@ class State:
         )
 
 
-def ended(folder: Path, config: Config, made_from: str) -> State | None:
-    """How a run with these settings, from this corpus, ended, if it is there and has come to its end."""
+def read_state(folder: Path) -> State:
+    """The state of a run's last checkpoint, without its tensors."""
+    return _state(read_header(folder / STATE))
+
+
+def finished_state(folder: Path, config: Config, made_from: str) -> State | None:
+    """The last state of a run with these settings and this corpus; None if there is none, or it has not finished."""
     path = folder / STATE
     if not path.exists():
         return None
-    _same_settings(run_settings(folder), config, folder)
-    about = read_header(path)
-    _same_corpus(about, made_from, path)
-    state = State(**about["state"])
-    return state if state.enough(config.training) else None
+    _check_same_settings(run_settings(folder), config, folder)
+    header = read_header(path)
+    _check_same_corpus(header, made_from, path)
+    state = _state(header)
+    return state if state.is_finished(config.training) else None
 
 
-def save(folder: Path, state: State, tensors: dict[str, Tensor], made_from: str, processes: Processes) -> None:
-    """One checkpoint, written by the first process, with the random state of all."""
-    random = processes.gather(_random(processes.device))
+def save_checkpoint(folder: Path, state: State, learner: Learner, made_from: str, processes: Processes) -> None:
+    """Writes one checkpoint, in the first process, with the random state of every process."""
+    random = processes.gather(_random_state(processes.device))
     if processes.first:
-        tensors = tensors | {f"random.{rank}": generator for rank, generator in enumerate(random)}
-        about = {"state": asdict(state), "made_from": made_from}
-        write_tensors(folder / STATE, tensors, about)
+        tensors = learner.tensors() | {f"random.{rank}": generator for rank, generator in enumerate(random)}
+        header = {"state": asdict(state), "made_from": made_from, **learner.counters()}
+        write_tensors(folder / STATE, tensors, header)
 
 
-def take_up(folder: Path, config: Config, places: dict[str, Tensor], made_from: str, processes: Processes) -> State:
-    """Puts the last checkpoint's tensors in their places. A run killed before its first one begins again."""
-    _same_settings(run_settings(folder), config, folder)
+def load_checkpoint(folder: Path, config: Config, learner: Learner, made_from: str, processes: Processes) -> State:
+    """Restores the last checkpoint into `learner`. A run that was killed before its first one begins again."""
+    _check_same_settings(run_settings(folder), config, folder)
     if processes.first:
         remove_parts(folder)
     path = folder / STATE
     if not path.exists():
         return State()
-    tensors, about = read_tensors(path)
-    _same_corpus(about, made_from, path)
+    tensors, header = read_tensors(path)
+    _check_same_corpus(header, made_from, path)
     random = {name: tensors.pop(name) for name in list(tensors) if name.startswith("random.")}
-    if len(random) != processes.world:
-        raise Misuse(f"this run has {len(random)} processes, not {processes.world}: resume it with as many", path)
-    put_tensors(tensors, places, path)
-    _set_random(random[f"random.{processes.rank}"], processes.device)
-    return State(**about["state"])
+    if len(random) != processes.world_size:
+        world_size = processes.world_size
+        raise Misuse(f"this run has {len(random)} processes, not {world_size}: resume it with as many", path)
+    put_tensors(tensors, learner.tensors(), path)
+    learner.set_counters(**_counters(header))
+    _set_random_state(random[f"random.{processes.rank}"], processes.device)
+    return _state(header)
 
 
-def _same_settings(old: Config, new: Config, folder: Path) -> None:
-    """A run goes on with the settings that it was started with, apart from when it ends and where it runs."""
-    may = MAY_CHANGE - ({"updates"} if new.training.decay == "linear" else set())
+def _state(header: dict[str, Any]) -> State:
+    names = {field.name for field in fields(State)}
+    return State(**{name: value for name, value in header["state"].items() if name in names})
+
+
+def _counters(header: dict[str, Any]) -> dict[str, Any]:
+    """What `Learner.counters` gave. The first checkpoints of version 0.1.0 hold the float16 scale in `state`."""
+    if "scaler" in header:
+        return {"steps": header["steps"], "scaler": header["scaler"]}
+    state = header["state"]
+    return {"steps": state["update"], "scaler": {"scale": state["scale"], "_growth_tracker": state["steady"]}}
+
+
+def _check_same_settings(old: Config, new: Config, folder: Path) -> None:
+    """A run is resumed with the settings that it was started with, apart from when it ends and where it runs."""
+    free = {f"training.{name}" for name in MAY_CHANGE} | idle_settings(old).keys()
+    if new.training.decay == "linear":  # the learning rate depends on the last update
+        free -= {"training.updates"}
     before, now = (dict(_keys(config.model_dump(mode="json"))) for config in (old, new))
-    changed = [key for key in now if now[key] != before.get(key) and key.removeprefix("training.") not in may]
+    changed = [key for key in now if now[key] != before.get(key) and key not in free]
     if changed:
-        what = ", ".join(f"{key} was {before.get(key)!r}, is {now[key]!r}" for key in changed[:3])
-        raise Misuse(f"--resume goes on with the same settings, but {what}; start a new run for others", folder)
+        changes = ", ".join(f"{key} was {before.get(key)!r}, is {now[key]!r}" for key in changed[:3])
+        raise Misuse(f"--resume goes on with the same settings, but {changes}; start a new run for others", folder)
 
 
-def _same_corpus(about: dict[str, Any], made_from: str, path: Path) -> None:
-    """And from the same text."""
-    if about.get("made_from") != made_from:
+def _check_same_corpus(header: dict[str, Any], made_from: str, path: Path) -> None:
+    if header.get("made_from") != made_from:
         raise Misuse(
             "this run was made from another prepared corpus: start a new one, elsewhere or with this one removed", path
         )
 
 
-def _keys(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _keys(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested settings as pairs of dotted key and value."""
     for name, value in values.items():
         if isinstance(value, dict):
-            yield from _keys(value, f"{before}{name}.")
+            yield from _keys(value, f"{prefix}{name}.")
         else:
-            yield before + name, value
+            yield prefix + name, value
 
 
-def _random(device: torch.device) -> Tensor:
-    """The state of the generator that noise and dropout come from."""
+def _random_state(device: torch.device) -> Tensor:
+    """The state of the generator that draws noise and dropout."""
     return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
-def _set_random(state: Tensor, device: torch.device) -> None:
+def _set_random_state(state: Tensor, device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.set_rng_state(state, device)
     else:

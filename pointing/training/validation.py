@@ -1,4 +1,4 @@
-"""What the dev part says about a model in training: likelihoods, pointers, switch, and a few outputs."""
+"""One validation: likelihood, pointers and switch of a model on the dev part."""
 
 from __future__ import annotations
 
@@ -20,66 +20,76 @@ from pointing.pointer_softmax import Switch
 from pointing.system.world import Processes
 
 
-class Steps(NamedTuple):
-    """What was measured at the steps of some batches: sums, and the switch's d_t with what it should have been."""
+class Measured(NamedTuple):
+    """What was measured on some batches: the switch at each step, and sums over all steps."""
 
-    sums: npt.NDArray[np.float64]  # sentences, words, log p, log p comparable, pointers, pointers at the right word
-    d: npt.NDArray[np.float32]
-    z: npt.NDArray[np.bool_]
+    d: npt.NDArray[np.float32]  # the switch's d_t
+    z: npt.NDArray[np.bool_]  # what the switch should have chosen; True: the shortlist
+    sentences: float
+    words: float
+    log_p: float  # of the model's own choices
+    comparable_log_p: float  # of the same events for every kind of output; NaN for a pointer network
+    pointers: float  # steps whose word stands in the source
+    pointers_right: float  # of these, steps where l_t is highest at that word
 
 
 @torch.no_grad()
 def validate(config: Config, model: Seq2Seq, split: Split, processes: Processes) -> dict[str, Any]:
-    """The numbers of one validation, of a model in eval mode; each process takes its share of the batches."""
+    """The numbers of one validation of a model in eval mode. Each process measures its share of the batches."""
     batches = plan(split.source_lengths, split.target_lengths, config.training.batch, config.training.batch_by, 0, 0)
-    mine = [
+    share = [
         _measure(config, model, split.batch(rows).to(processes.device))
-        for rows in batches[processes.rank :: processes.world]
+        for rows in batches[processes.rank :: processes.world_size]
     ]
-    return _numbers(_joined(processes.gather(_joined(mine))))
+    return _numbers(_joined(processes.gather(_joined(share))))
 
 
-def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Steps:
+def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Measured:
     predicted = model(batch.x, batch.x_mask, batch.y)
     log_p = log_likelihood(config, model, predicted, batch)
-    same = (
+    comparable_log_p = (
         comparable(model, predicted, batch) if model.output.shortlist is not None else torch.full_like(log_p, math.nan)
     )
     mask, shortlist, pointing, found = observed(config, model, batch, predicted[2])
-    sums = [mask.sum(), log_p.sum(), same.sum(), pointing.sum(), found.sum()]
+    sums = [step.sum().item() for step in (mask, log_p, comparable_log_p, pointing, found)]
     d, z = log_p.new_empty(0), mask.new_empty(0)
     if isinstance(model.output.switch, Switch):
         d, z = model.output.switch(predicted[1][mask]).sigmoid(), shortlist[mask]
-    return Steps(np.array([len(batch.x), *(number.item() for number in sums)], np.float64), _array(d), _array(z))
+    return Measured(_array(d), _array(z), len(batch.x), *sums)
 
 
-def _numbers(steps: Steps) -> dict[str, Any]:
-    sentences, words, log_p, same, pointers, right = steps.sums.tolist()
+def _numbers(measured: Measured) -> dict[str, Any]:
+    """The measurements as they stand in the journal."""
+    d, z, sentences, words, log_p, comparable_log_p, pointers, pointers_right = measured
+    has_comparable = not math.isnan(comparable_log_p)
     numbers: dict[str, Any] = {
         "sentences": int(sentences),
         "words": int(words),
         "nll": -log_p / sentences,
         "nll_word": -log_p / words,
-        "comparable_nll": None if math.isnan(same) else -same / sentences,
-        "comparable_nll_word": None if math.isnan(same) else -same / words,
+        "comparable_nll": -comparable_log_p / sentences if has_comparable else None,
+        "comparable_nll_word": -comparable_log_p / words if has_comparable else None,
         "pointers": int(pointers),
-        "pointer_accuracy": right / pointers if pointers else None,
+        "pointer_accuracy": pointers_right / pointers if pointers else None,
     }
-    if len(steps.d) and np.isfinite(log_p):
-        scores = switch_scores(steps.d, steps.z, np.zeros(len(steps.d), np.int64))
+    if len(d) and np.isfinite(log_p):
+        scores = switch_scores(d, z, np.zeros(len(d), np.int64))
         numbers["switch"] = {
-            **{"accuracy": scores.accuracy.score, "precision": scores.precision.score},
-            **{"recall": scores.recall.score, "calibration_error": scores.calibration.score},
-            "pointing": float(1 - steps.d.mean()),
+            "accuracy": scores.accuracy.score,
+            "precision": scores.precision.score,
+            "recall": scores.recall.score,
+            "calibration_error": scores.calibration.score,
+            "pointing": float(1 - d.mean()),
             "bins": [bin._asdict() for bin in scores.bins],
         }
     return numbers
 
 
-def _joined(steps: list[Steps]) -> Steps:
-    nothing = Steps(np.zeros(6), np.empty(0, np.float32), np.empty(0, np.bool_))
-    sums, d, z = zip(nothing, *steps, strict=True)
-    return Steps(np.sum(sums, 0), np.concatenate(d), np.concatenate(z))
+def _joined(parts: list[Measured]) -> Measured:
+    """Several measurements as one."""
+    nothing = Measured(np.empty(0, np.float32), np.empty(0, np.bool_), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    d, z, *sums = zip(nothing, *parts, strict=True)
+    return Measured(np.concatenate(d), np.concatenate(z), *np.array(sums).T.sum(0).tolist())
 
 
 def _array(x: Tensor) -> npt.NDArray[Any]:

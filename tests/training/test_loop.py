@@ -10,11 +10,11 @@ from pointing.config import read_config
 from pointing.corpus.preparation import prepare
 from pointing.errors import Failure, Misuse
 from pointing.model.run import METRICS, MODEL, STATE, load_run
-from pointing.system.world import processes
+from pointing.system.world import Processes, processes
+from pointing.training import learner
 from pointing.training import loop as training
-from pointing.training.journal import read
+from pointing.training.journal import read_journal
 from pointing.training.loop import Trainer, sentence, train
-from pointing.training.optimizers import Optimizer
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,10 @@ def test_a_run_learns_and_leaves_what_is_needed(place, tmp_path, capsys):
     out = tmp_path / "run"
     summary = tiny.train_in(place, out)
     assert (summary["update"], summary["epoch"], summary["done"]) == (60, 2, 10)
-    validations = [line for line in read(out) if line["event"] == "validation"]
+    validations = [line for line in read_journal(out) if line["event"] == "validation"]
     assert [line["update"] for line in validations] == [25, 50, 60]  # the last update is looked at too
     assert validations[-1]["nll"] < validations[0]["nll"]
-    assert [line["update"] for line in read(out) if line["event"] == "training"] == [50]
+    assert [line["update"] for line in read_journal(out) if line["event"] == "training"] == [50]
     best = min(validations, key=lambda line: line["nll"])
     assert (summary["best_update"], summary["best"]) == (best["update"], best["nll"])
     run = load_run(out)
@@ -107,7 +107,7 @@ def test_a_diverging_run_leaves_the_last_good_checkpoint(place, tmp_path, monkey
     good, bad = tmp_path / "good", tmp_path / "bad"
     often = settings(validate_every=validate_every, updates=20)
     tiny.train_in(place, good, often, settings(updates=10))
-    monkeypatch.setattr(Optimizer, "rate", lambda self, update: 0.01 if update <= 10 else 1e30)
+    monkeypatch.setattr(learner, "learning_rate", lambda settings, update: 0.01 if update <= 10 else 1e30)
     with pytest.raises(Failure, match=f"is not a number. The last good checkpoint is in {bad}") as failure:
         tiny.train_in(place, bad, often)
     assert not isinstance(failure.value, Misuse)
@@ -148,7 +148,7 @@ def test_too_little_memory_is_one_line(place, tmp_path, monkeypatch, capsys):
 
 def test_a_loss_far_worse_than_guessing_fails(trainer, place, tmp_path):
     run = trainer(place, tmp_path)
-    run.state.update = training.NOTE_EVERY
+    run.state.update = training.NOTE_EVERY + 1
     with pytest.raises(Failure, match=r"update 51: the loss is 13\.5 nats a word, far worse than guessing"):
         run._check(13.5, 1.0)
     run._check(13.1, 1.0)  # 4 log (19 + 8) is 13.2: the words, and the places of the longest source
@@ -160,13 +160,13 @@ def test_a_loss_far_worse_than_guessing_fails(trainer, place, tmp_path):
 
 
 def gradient_of(run, batches):
-    """What one update would move the parameters by, before clipping."""
-    found = {}
-    run.optimizer.update = lambda update: found.update(
-        {name: p.grad.to_dense() for name, p in run.parameters.items() if p.grad is not None}
+    """The gradient that the optimiser gets in one update, and what the update measured."""
+    gradients, parameters = {}, run.learner.parameters
+    run.learner.optimizer.step = lambda: gradients.update(
+        {name: p.grad.to_dense() for name, p in parameters.items() if p.grad is not None}
     )
-    run._learn(batches, stop=False)
-    return found
+    update = run.learner.learn(batches, 1)
+    return gradients, update
 
 
 @pytest.mark.parametrize("large_vocabulary", [None, 21])
@@ -174,30 +174,52 @@ def test_batches_accumulated_are_one_large_batch(trainer, place, tmp_path, large
     changes = tiny.STILL, settings(clip=None, large_vocabulary=large_vocabulary)
     one, two = (trainer(place, tmp_path / name, *changes) for name in ("one", "two"))
     split, rows = one.corpus.split("train"), np.arange(13)
-    whole = gradient_of(one, [split.batch(rows)])
-    in_parts = gradient_of(two, [split.batch(rows[:8]), split.batch(rows[8:])])
-    assert whole.keys() == in_parts.keys() == one.parameters.keys()
+    whole, of_one = gradient_of(one, [split.batch(rows)])
+    in_parts, of_two = gradient_of(two, [split.batch(rows[:8]), split.batch(rows[8:])])
+    assert whole.keys() == in_parts.keys() == one.learner.parameters.keys()
     for name, grad in whole.items():
         torch.testing.assert_close(in_parts[name], grad, msg=lambda text, name=name: f"{name}: {text}")
-    assert one.state.since["loss"] == pytest.approx(two.state.since["loss"])
+    assert of_one.loss == pytest.approx(of_two.loss)
+    assert of_one.words == of_two.words
 
 
 def test_the_gradient_is_that_of_the_mean_over_sequences(trainer, place, tmp_path):
     run = trainer(place, tmp_path, tiny.STILL, settings(clip=None))
     batch = run.corpus.split("train").batch(np.arange(5))
-    predicted = run.model(batch.x, batch.x_mask, batch.y)
-    loss = -run.model.output.log_likelihood(*predicted, batch.target, batch.mask).sum() / 5
-    names = list(run.parameters)
-    expected = dict(zip(names, torch.autograd.grad(loss, list(run.parameters.values())), strict=True))
-    for name, grad in gradient_of(run, [batch]).items():
+    model, parameters = run.learner.model, run.learner.parameters
+    predicted = model(batch.x, batch.x_mask, batch.y)
+    loss = -model.output.log_likelihood(*predicted, batch.target, batch.mask).sum() / 5
+    expected = dict(zip(parameters, torch.autograd.grad(loss, list(parameters.values())), strict=True))
+    gradients, update = gradient_of(run, [batch])
+    for name, grad in gradients.items():
         torch.testing.assert_close(grad, expected[name])
-    assert run.state.since["loss"] == pytest.approx(5 * loss.item(), rel=1e-5)
+    assert update.loss == pytest.approx(5 * loss.item(), rel=1e-5)
+
+
+def test_a_gradient_longer_than_the_limit_is_scaled_down_to_it(trainer, place, tmp_path):
+    free, clipped = (
+        trainer(place, tmp_path / name, tiny.STILL, settings(clip=clip, accumulate=2))
+        for name, clip in (("free", None), ("clipped", 0.01))
+    )
+    batches = [free.corpus.split("train").batch(np.arange(n, n + 4)) for n in (0, 4)]
+    (whole, of_free), (short, of_clipped) = gradient_of(free, batches), gradient_of(clipped, batches)
+    assert of_free.norm == of_clipped.norm > 0.1
+    length = torch.cat([grad.flatten() for grad in short.values()]).norm()
+    assert length.item() == pytest.approx(0.01, rel=1e-4)
+    for name, grad in short.items():
+        torch.testing.assert_close(grad, whole[name] * (0.01 / of_free.norm))
 
 
 @pytest.mark.parametrize("output", ["softmax", "pointer-softmax", "pointer-network"])
 @pytest.mark.parametrize("more", [{}, {"large_vocabulary": 9, "loss": "marginal"}])
 def test_every_kind_of_output_is_trained(place, tmp_path, output, more):
-    changes = {"model": {"output": output, "feed": "source", "tied": True, "encoder_layers": 2}}
+    changes = {"model": {"output": output, "encoder_layers": 2}}
+    if output != "softmax":
+        changes["model"]["feed"] = "source"
+    if output != "pointer-network":
+        changes["model"]["tied"] = True
+    if output != "pointer-softmax":
+        more.pop("loss", None)
     summary = tiny.train_in(place, tmp_path, changes, settings(updates=3, batch=30, batch_by="tokens", **more))
     assert math.isfinite(summary["best"])
     assert load_run(tmp_path).config.model.output == output
@@ -214,17 +236,37 @@ def test_lower_precision_learns_what_float32_learns(place, tmp_path, precision, 
     assert losses[1] == pytest.approx(losses[0], rel=0.02)
 
 
-def test_a_float16_loss_that_overflows_is_scaled_down_and_costs_no_weights(trainer, place, tmp_path):
+@pytest.mark.parametrize("large_vocabulary", [None, 9])
+def test_a_float16_loss_that_overflows_is_scaled_down_and_costs_no_weights(trainer, place, tmp_path, large_vocabulary):
+    run = trainer(place, tmp_path, settings(precision="float16", large_vocabulary=large_vocabulary))
+    before = {name: p.clone() for name, p in run.learner.parameters.items()}
+    batch = run.corpus.split("train").batch(np.arange(4))
+    run.learner.set_counters(0, {"scale": 2.0**60, "_growth_tracker": 5})
+    update = run.learner.learn([batch], 1)
+    assert update.norm is None
+    assert counters(run) == (0, 2.0**59, 0)
+    assert all(torch.equal(p, before[name]) and p.grad is None for name, p in run.learner.parameters.items())
+    run._count(update)  # an overflow is no reason to stop
+    run.learner.set_counters(0, {"scale": 2.0**10, "_growth_tracker": 0})
+    assert run.learner.learn([batch], 2).norm > 0
+    assert counters(run) == (1, 2.0**10, 1)
+    assert not torch.equal(run.learner.parameters["embedding.weight"], before["embedding.weight"])
+
+
+def counters(run):
+    """Steps of the optimiser, the scale of float16 gradients, and updates since it last changed."""
+    now = run.learner.counters()
+    return now["steps"], now["scaler"]["scale"], now["scaler"]["_growth_tracker"]
+
+
+def test_a_float16_loss_that_overflows_without_a_scale_ends_the_run(trainer, place, tmp_path):
     run = trainer(place, tmp_path, settings(precision="float16"))
-    before = {name: p.clone() for name, p in run.parameters.items()}
-    run.state.scale = 2.0**60
-    run._learn([run.corpus.split("train").batch(np.arange(4))], stop=False)
-    assert (run.state.scale, run.state.steady, run.state.update) == (2.0**59, 0, 1)
-    assert all(torch.equal(p, before[name]) and p.grad is None for name, p in run.parameters.items())
-    run.state.scale = 2.0**10
-    run._learn([run.corpus.split("train").batch(np.arange(4))], stop=False)
-    assert (run.state.scale, run.state.steady) == (2.0**10, 1)
-    assert not torch.equal(run.parameters["embedding.weight"], before["embedding.weight"])
+    run.learner.set_counters(0, {"scale": 1.0})
+    with torch.no_grad():
+        run.learner.parameters["embedding.weight"].fill_(torch.inf)
+    update = run.learner.learn([run.corpus.split("train").batch(np.arange(4))], 1)
+    with pytest.raises(Failure, match="update 1: the loss is not a number"):
+        run._count(update)
 
 
 def vectors(place, width):
@@ -234,15 +276,63 @@ def vectors(place, width):
     return {"embeddings": {"source": str(path)}}
 
 
+@pytest.mark.parametrize(("scores", "best"), [([3.0, 9.0, 5.0], 9.0), ([3.0, 2.0, 1.0], 3.0)])
+def test_the_weights_with_the_highest_score_are_kept(place, tmp_path, monkeypatch, scores, best):
+    left = iter(scores)
+    monkeypatch.setattr(training.Samples, "scores", lambda self: {"bleu": next(left)})
+    chosen = settings(updates=3, validate_every=1, score="bleu", select="score")
+    summary = tiny.train_in(place, tmp_path, chosen)
+    assert (summary["best"], summary["best_update"]) == (-best, 1 + scores.index(best))
+    assert load_run(tmp_path).about["dev"]["bleu"] == best
+    assert [line["best"] for line in read_journal(tmp_path)] == [True, *(scores.index(best) == n for n in (1, 2))]
+
+
+def test_every_process_has_the_same_weights_and_its_own_noise(place):
+    config = read_config(tiny.write(place))
+    corpus, drawn, weights = prepare(config, place / "prepared", 1)[0], [], []
+    for rank in range(2):
+        part = learner.Learner(config, corpus, Processes(rank, 2, torch.device("cpu")))
+        weights.append(part.parameters)
+        drawn.append(torch.rand(5))
+    assert all(torch.equal(p, weights[1][name]) for name, p in weights[0].items())
+    assert not torch.equal(*drawn)
+
+
+def test_samples_choose_from_the_words_that_training_chooses_from(trainer, place, tmp_path, monkeypatch):
+    run = trainer(place, tmp_path, settings(large_vocabulary=9, samples=2, score="bleu"))
+    searches, real = [], run.samples.generator.run
+    monkeypatch.setattr(
+        run.samples.generator,
+        "run",
+        lambda lines, search, **more: searches.append(search) or real(lines, search, **more),
+    )
+    run.samples.outputs()
+    run.samples.scores()
+    assert [(search.beam, search.large_vocabulary) for search in searches] == [(1, 9), (1, 9)]
+
+
+def test_the_score_called_rouge_is_the_f1_of_the_longest_common_subsequence(trainer, place, tmp_path, monkeypatch):
+    # the first word moved to the end: all n words are right (ROUGE-1 is 100), n - 1 of them in the right order
+    run = trainer(place, tmp_path, settings(score="rouge"))
+    references = [run.dev[row]["target_text"].split() for row in range(len(run.dev))]
+    moved = [" ".join([*words[1:], words[0]]) for words in references]
+    monkeypatch.setattr(run.samples, "_greedy", lambda rows: [moved[row] for row in rows])
+    expected = np.mean([100 * (len(words) - 1) / len(words) for words in references])
+    assert run.samples.scores() == {"rouge": pytest.approx(expected)}
+
+
 def test_vectors_are_the_first_embeddings(trainer, tmp_path):
     plain = trainer(tmp_path / "plain", tmp_path / "one")
     started = trainer(tmp_path / "with", tmp_path / "two", vectors(tmp_path / "with", 8))
-    table, random = started.parameters["encoder.embedding.weight"], plain.parameters["encoder.embedding.weight"]
+    table, random = (
+        started.learner.parameters["encoder.embedding.weight"],
+        plain.learner.parameters["encoder.embedding.weight"],
+    )
     known = [started.corpus.lexicon.source[word] for word in "abc"]
     assert table[known, 3].tolist() == [97, 98, 99]
     others = [row for row in range(len(table)) if row not in known]
     assert torch.equal(table[others], random[others])
-    assert torch.equal(started.parameters["embedding.weight"], plain.parameters["embedding.weight"])
+    assert torch.equal(started.learner.parameters["embedding.weight"], plain.learner.parameters["embedding.weight"])
 
 
 def test_vectors_of_another_width_are_misuse(trainer, tmp_path):

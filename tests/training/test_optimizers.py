@@ -4,25 +4,34 @@ from torch import nn
 
 from pointing.config import Training
 from pointing.training import optimizers
-from pointing.training.optimizers import Optimizer, clip, values
+from pointing.training.optimizers import Adadelta, Adam, build_optimizer, clip_gradients, learning_rate
 
 THEIRS = {
     "adadelta": lambda p: torch.optim.Adadelta(p, lr=0.7, rho=0.95, eps=1e-6),
     "adam": lambda p: torch.optim.Adam(p, lr=0.02),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.02, weight_decay=0.1),
 }
-RATES = {"adadelta": 0.7, "adam": 0.02, "adamw": 0.02}
+OURS = {
+    "adadelta": lambda p: Adadelta(p, lr=0.7),
+    "adam": lambda p: Adam(p, lr=0.02),
+    "adamw": lambda p: Adam(p, lr=0.02, weight_decay=0.1),
+}
 V, E = 6, 5
-
-
-def settings(optimizer, **more):
-    decay = {"weight_decay": 0.1} if optimizer == "adamw" else {}
-    return Training(optimizer=optimizer, learning_rate=RATES[optimizer], **decay, **more)
 
 
 def parameters(*shapes):
     torch.manual_seed(0)
     return {f"p{n}": nn.Parameter(torch.randn(*shape)) for n, shape in enumerate(shapes)}
+
+
+def make(name, some):
+    return OURS[name](some.values())
+
+
+def tensors(some, optimizer):
+    """The parameters and all that the optimiser keeps about them."""
+    kept = {f"{slot}.{name}": value for name, p in some.items() for slot, value in optimizer.state[p].items()}
+    return some | kept
 
 
 def sparse(rows, grad):
@@ -32,56 +41,56 @@ def sparse(rows, grad):
 @pytest.mark.parametrize("name", THEIRS)
 @pytest.mark.parametrize("numbers", [2**16, 7])
 def test_dense_updates_are_torchs(name, numbers, monkeypatch):
-    monkeypatch.setattr(optimizers, "IN_CACHE", numbers)
+    monkeypatch.setattr(optimizers, "NUMBERS_IN_CACHE", numbers)
     ours, copies = parameters((4, 3), (5,)), parameters((4, 3), (5,))
-    optimizer, theirs = Optimizer(ours.items(), settings(name)), THEIRS[name](copies.values())
+    optimizer, theirs = make(name, ours), THEIRS[name](copies.values())
     for update in range(1, 9):
         for p, copy in zip(ours.values(), copies.values(), strict=True):
             p.grad = torch.randn_like(p) * 10 ** (update % 3 - 1)
             copy.grad = p.grad.clone()
-        optimizer.update(update)
+        optimizer.step()
         theirs.step()
         for p, copy in zip(ours.values(), copies.values(), strict=True):
             torch.testing.assert_close(p, copy)
-            assert p.grad is None
 
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_where_every_row_has_a_gradient_sparse_is_dense(name):
     some, whole = parameters((V, E)), parameters((V, E))
-    sparsely, densely = Optimizer(some.items(), settings(name)), Optimizer(whole.items(), settings(name))
-    for update in range(1, 6):
+    sparsely, densely = make(name, some), make(name, whole)
+    for _ in range(5):
         grad, order = torch.randn(V, E), torch.randperm(V)
         whole["p0"].grad, some["p0"].grad = grad, sparse(order.tolist(), grad[order]).coalesce()
-        sparsely.update(update)
-        densely.update(update)
+        sparsely.step()
+        densely.step()
         torch.testing.assert_close(some["p0"], whole["p0"])
-    for slot in sparsely.slots:
-        torch.testing.assert_close(sparsely.slots[slot], densely.slots[slot])
+    expected = tensors(whole, densely)
+    for slot, tensor in tensors(some, sparsely).items():
+        torch.testing.assert_close(tensor, expected[slot])
 
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_rows_without_a_gradient_are_left_as_they_are(name):
     some = parameters((V, E))
-    optimizer = Optimizer(some.items(), settings(name))
+    optimizer = make(name, some)
     some["p0"].grad = torch.randn(V, E)
-    optimizer.update(1)  # statistics that could decay
-    before = {slot: tensor.clone() for slot, tensor in (optimizer.slots | some).items()}
+    optimizer.step()  # statistics that could decay
+    before = {slot: tensor.clone() for slot, tensor in tensors(some, optimizer).items()}
     some["p0"].grad = sparse([4, 1], torch.randn(2, E)).coalesce()
-    optimizer.update(2)
-    for slot, tensor in (optimizer.slots | some).items():
+    optimizer.step()
+    for slot, tensor in tensors(some, optimizer).items():
         same = (tensor == before[slot]).all(1)
         assert same.tolist() == [True, False, True, True, False, True], slot
 
 
 def test_a_parameter_without_a_gradient_is_left_as_it_is():
     some = parameters((V, E), (2,))
-    optimizer = Optimizer(some.items(), settings("adam"))
+    optimizer = make("adam", some)
     before = some["p1"].clone()
     some["p0"].grad = torch.ones(V, E)
-    optimizer.update(1)
+    optimizer.step()
     assert torch.equal(some["p1"], before)
-    assert not optimizer.slots["means.p1"].any()
+    assert not optimizer.state[some["p1"]]["means"].any()
 
 
 @pytest.mark.parametrize("name", THEIRS)
@@ -93,37 +102,89 @@ def test_a_row_that_is_there_twice_gets_the_sum_of_its_gradients(name):
         sparse([5, 2], torch.stack([b, a + c])),
     )
     for some in (twice, once):
-        Optimizer(some.items(), settings(name)).update(1)
+        make(name, some).step()
     torch.testing.assert_close(twice["p0"], once["p0"])
 
 
 def test_adadelta_by_hand():
     # E[g²] = 0.05 · 4; Δ = √(1e-6 / (0.2 + 1e-6)) · 2; E[Δ²] = 0.05 Δ²
     some = {"p": nn.Parameter(torch.tensor([1.0], dtype=torch.float64))}
-    optimizer = Optimizer(some.items(), Training())
+    optimizer = Adadelta(some.values())
     some["p"].grad = torch.tensor([2.0], dtype=torch.float64)
-    optimizer.update(1)
+    optimizer.step()
     delta = 2 * (1e-6 / (0.2 + 1e-6)) ** 0.5
     assert some["p"].item() == pytest.approx(1 - delta, rel=1e-12)
-    assert optimizer.slots["squares.p"].item() == pytest.approx(0.2)
-    assert optimizer.slots["deltas.p"].item() == pytest.approx(0.05 * delta**2)
+    assert optimizer.state[some["p"]]["squares"].item() == pytest.approx(0.2)
+    assert optimizer.state[some["p"]]["deltas"].item() == pytest.approx(0.05 * delta**2)
 
 
-def test_what_is_kept_between_updates_is_all_there_is():
-    def run(updates, some, optimizer):
-        for update in updates:
-            torch.manual_seed(update)
+@pytest.mark.parametrize("name", OURS)
+def test_a_state_dict_is_all_that_is_kept_between_steps(name):
+    def steps(numbers, some, optimizer):
+        for number in numbers:
+            torch.manual_seed(number)
             some["p0"].grad = torch.randn(V, E)
-            optimizer.update(update)
+            optimizer.step()
 
     through, cut = parameters((V, E)), parameters((V, E))
-    run(range(1, 7), through, Optimizer(through.items(), settings("adam")))
-    first = Optimizer(cut.items(), settings("adam"))
-    run(range(1, 4), cut, first)
-    second = Optimizer(cut.items(), settings("adam"))
-    second.slots.update(first.slots)
-    run(range(4, 7), cut, second)
+    steps(range(1, 7), through, make(name, through))
+    first = make(name, cut)
+    steps(range(1, 4), cut, first)
+    second = make(name, cut)
+    second.load_state_dict(first.state_dict())
+    steps(range(4, 7), cut, second)
     assert torch.equal(through["p0"], cut["p0"])
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_tensors_whose_numbers_are_not_in_a_row_are_updated_too(name):
+    ours, copies = ({"p": nn.Parameter(torch.arange(12.0).view(3, 4).T)} for _ in range(2))
+    ours["p"].grad = torch.randn(4, 3)
+    copies["p"].grad = ours["p"].grad.clone()
+    make(name, ours).step()
+    THEIRS[name](copies.values()).step()
+    torch.testing.assert_close(ours["p"], copies["p"])
+
+
+def test_groups_have_settings_of_their_own_and_a_closure_gives_the_loss():
+    some = parameters((3,), (3,))
+    optimizer = Adadelta([{"params": [some["p0"]]}, {"params": [some["p1"]], "lr": 0.0}])
+    before = {name: p.detach().clone() for name, p in some.items()}
+
+    def closure():
+        optimizer.zero_grad()
+        loss = sum(p.square().sum() for p in some.values())
+        loss.backward()
+        return loss.item()
+
+    assert optimizer.step(closure) == pytest.approx(sum(p.square().sum().item() for p in before.values()))
+    assert torch.equal(some["p1"], before["p1"])
+    assert not torch.equal(some["p0"], before["p0"])
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_torchs_scaler_and_schedulers_take_them(name):
+    some, scaled = parameters((V, E)), parameters((V, E))
+    plainly, optimizer = make(name, some), make(name, scaled)
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    schedules = [torch.optim.lr_scheduler.LambdaLR(each, lambda step: 0.5**step) for each in (plainly, optimizer)]
+    rows = torch.tensor([1, 4, 1])
+    for factor in (1.0, torch.inf, 3.0):  # the second one overflows, and is skipped
+        losses = [factor * nn.functional.embedding(rows, each["p0"], sparse=True).sum() for each in (some, scaled)]
+        if factor < torch.inf:
+            losses[0].backward()
+            plainly.step()
+        scaler.scale(losses[1]).backward()
+        assert scaled["p0"].grad.is_sparse
+        scaler.step(optimizer)
+        scaler.update()
+        for each in (plainly, optimizer):
+            each.zero_grad()
+        for schedule in schedules:
+            schedule.step()
+    torch.testing.assert_close(scaled["p0"], some["p0"])
+    assert scaler.get_scale() == 2.0
+    assert optimizer.param_groups[0]["lr"] == OURS[name]([nn.Parameter(torch.ones(1))]).param_groups[0]["lr"] / 8
 
 
 @pytest.mark.parametrize("norm", [0.5, 1e3])
@@ -132,7 +193,7 @@ def test_clipping_is_torchs(norm):
     for p, copy in zip(ours.values(), theirs.values(), strict=True):
         p.grad = torch.randn_like(p)
         copy.grad = p.grad.clone()
-    total = clip(ours, norm)
+    total = clip_gradients(ours.values(), norm)
     torch.testing.assert_close(total, nn.utils.clip_grad_norm_(theirs.values(), norm))
     for p, copy in zip(ours.values(), theirs.values(), strict=True):
         torch.testing.assert_close(p.grad, copy.grad, rtol=1e-5, atol=1e-6)
@@ -144,28 +205,19 @@ def test_clipping_of_sparse_gradients_by_hand():
     grad = torch.zeros(2, E)
     grad[:, 1] = torch.tensor([1.0, 2.0])
     some["p0"].grad, some["p1"].grad = sparse([2, 2], grad), torch.tensor([4.0])
-    assert clip(some, 1.0).item() == pytest.approx(5)
+    assert clip_gradients(some.values(), 1.0).item() == pytest.approx(5)
     assert some["p0"].grad.is_sparse
     assert some["p0"].grad.to_dense()[2, 1].item() == pytest.approx(3 / 5)
     assert some["p1"].grad.item() == pytest.approx(4 / 5)
-    assert clip(some, None).item() == pytest.approx(1)
+    assert clip_gradients(some.values(), None).item() == pytest.approx(1)
     assert some["p1"].grad.item() == pytest.approx(4 / 5)
 
 
 def test_a_gradient_that_is_no_number_is_not_made_one_by_clipping():
     some = parameters((2,), (3,))
     some["p0"].grad, some["p1"].grad = torch.tensor([1.0, torch.inf]), torch.ones(3)
-    assert clip(some, 1.0).isinf()
+    assert clip_gradients(some.values(), 1.0).isinf()
     assert torch.equal(some["p1"].grad, torch.ones(3))
-
-
-def test_values_may_be_changed_in_place():
-    some = parameters((V, E), (3,), (2,))
-    some["p0"].grad, some["p1"].grad = sparse([3, 3], torch.ones(2, E)), torch.ones(3)
-    for grad in values(some):
-        grad.mul_(10)
-    assert torch.equal(some["p0"].grad.to_dense()[3], torch.full((E,), 20.0))
-    assert torch.equal(some["p1"].grad, torch.full((3,), 10.0))
 
 
 @pytest.mark.parametrize(
@@ -182,13 +234,23 @@ def test_values_may_be_changed_in_place():
 )
 def test_learning_rates_at_their_corners(schedule, rates):
     # linear: from the height at the warm-up's end to 0 one update after the last, so that the last one still learns
-    optimizer = Optimizer([], Training(optimizer="adam", learning_rate=0.3, **schedule))
-    assert {update: optimizer.rate(update) for update in rates} == pytest.approx(rates)
+    settings = Training(optimizer="adam", learning_rate=0.3, **schedule)
+    assert {update: learning_rate(settings, update) for update in rates} == pytest.approx(rates)
 
 
-def test_each_rule_has_a_rate_of_its_own():
-    rates = {name: Optimizer([], Training(optimizer=name)).rate(1) for name in THEIRS}
-    assert rates == {"adadelta": 1.0, "adam": 0.001, "adamw": 0.001}
+def test_the_settings_choose_the_optimiser_and_its_rate():
+    made = {
+        name: build_optimizer([nn.Parameter(torch.ones(1))], Training(optimizer=name, weight_decay=decay, warmup=4))
+        for name, decay in (("adadelta", 0.0), ("adam", 0.0), ("adamw", 0.1))
+    }
+    assert [type(optimizer) for optimizer in made.values()] == [Adadelta, Adam, Adam]
+    groups = {name: optimizer.param_groups[0] for name, optimizer in made.items()}
+    assert {name: group["lr"] for name, group in groups.items()} == {
+        "adadelta": 0.25,
+        "adam": 0.00025,
+        "adamw": 0.00025,
+    }
+    assert [groups[name]["weight_decay"] for name in ("adam", "adamw")] == [0.0, 0.1]
 
 
 def test_a_line_must_end_somewhere():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,10 @@ import torch
 
 from pointing import cli
 from pointing.errors import Misuse, Stopped
-from pointing.model import run as checkpoint
-from pointing.model.run import METRICS, MODEL, STATE, read_tensors, write_tensors
+from pointing.model.run import METRICS, MODEL, STATE, read_header, read_tensors, write_tensors
 from pointing.training import loop as training
-from pointing.training import state as resuming
-from pointing.training.optimizers import Optimizer
+from pointing.training.optimizers import Adadelta, Adam
+from pointing.training.state import read_state
 
 OFTEN = {"training": {"checkpoint_minutes": 0.002, "validate_every": 20, "updates": 70}}  # a checkpoint every 0.12 s
 SPARSE = {"training": {"large_vocabulary": 9, "optimizer": "adadelta", "learning_rate": 1.0, "accumulate": 2}}
@@ -185,11 +185,11 @@ def crash_at(monkeypatch, where, nth):
 @pytest.mark.parametrize(
     ("where", "nth", "changes"),
     [
-        ((Optimizer, "update", False), 3, {}),  # before the first checkpoint
-        ((Optimizer, "update", True), 17, SPARSE),  # half an update
-        ((checkpoint, "write", True), 3, SPARSE),  # the best model is written, the state is not
+        ((Adam, "step", False), 3, {}),  # before the first checkpoint
+        ((Adadelta, "step", True), 17, SPARSE),  # half an update
+        ((training, "write_tensors", True), 2, SPARSE),  # the best model is written, the state is not
         ((training, "validate", True), 2, {}),
-        ((resuming, "save", True), 1, {}),  # after a checkpoint
+        ((training, "save_checkpoint", True), 1, {}),  # after a checkpoint
     ],
 )
 def test_a_run_cut_off_anywhere_is_taken_up_to_the_same_bit(place, tmp_path, where, nth, changes):
@@ -215,7 +215,7 @@ def test_two_threads_give_the_same_bits_again_and_when_taken_up(place, tmp_path)
     for name in ("whole", "again"):
         tiny.train_in(place, tmp_path / name, wide, two)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Crash):
-        crash_at(patch, (Optimizer, "update", True), 7)
+        crash_at(patch, (Adam, "step", True), 7)
         tiny.train_in(place, tmp_path / "cut", wide, two)
     tiny.train_in(place, tmp_path / "cut", wide, two, resume=True)
     assert torch.get_num_threads() == 2
@@ -315,3 +315,61 @@ def test_a_cut_training_state_is_misuse(place, done, length):
     (out / STATE).write_bytes(whole[:length])
     with pytest.raises(Misuse, match="not a whole checkpoint"):
         tiny.train_in(place, out, few, resume=True)
+
+
+def test_patience_goes_on_where_it_was(place, tmp_path):
+    # so small a rate changes no float32: no validation is better than the first one
+    still = {"training": {"learning_rate": 1e-30, "validate_every": 2, "patience": 4, "updates": 6}}
+    assert tiny.train_in(place, tmp_path, still)["waited"] == 2
+    summary = tiny.train_in(place, tmp_path, still, {"training": {"updates": None}}, resume=True)
+    assert (summary["update"], summary["waited"]) == (10, 4)
+
+
+HALF = {"training": {"precision": "float16", "updates": 30, "validate_every": 10, "checkpoint_minutes": 1e6}}
+
+
+@pytest.fixture
+def overflowing(monkeypatch):
+    """Starts float16 runs with so large a scale that their first gradients overflow."""
+    monkeypatch.setattr(torch.amp, "GradScaler", partial(torch.amp.GradScaler, init_scale=2.0**30))
+
+
+def stopped_at_20(place, out):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Crash):
+        crash_at(patch, (training, "save_checkpoint", True), 2)
+        tiny.train_in(place, out, HALF)
+
+
+def test_a_float16_run_is_taken_up_to_the_same_bit(place, tmp_path, overflowing):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    tiny.train_in(place, whole, HALF)
+    stopped_at_20(place, cut)
+    tiny.train_in(place, cut, HALF, resume=True)
+    assert tiny.same(cut, whole)
+    headers = [read_header(out / STATE) for out in (cut, whole)]
+    assert headers[0]["steps"] == headers[1]["steps"] < 30
+    assert headers[0]["scaler"] == headers[1]["scaler"]
+    assert headers[0]["scaler"]["scale"] < 2.0**30
+
+
+def test_a_checkpoint_with_the_scale_in_its_state_is_taken_up(place, tmp_path):
+    # as they were written before torch's GradScaler took over; Adam then counted updates, the skipped ones too
+    stopped_at_20(place, tmp_path)
+    tensors, header = read_tensors(tmp_path / STATE)
+    old = {"state": {**header["state"], "scale": 2.0**9, "steady": 1_995}, "made_from": header["made_from"]}
+    write_tensors(tmp_path / STATE, tensors, old)
+    assert read_state(tmp_path).update == 20
+    tiny.train_in(place, tmp_path, HALF, resume=True)
+    after = read_header(tmp_path / STATE)
+    assert after["steps"] == 30
+    assert (after["scaler"]["scale"], after["scaler"]["_growth_tracker"]) == (2.0**10, 5)  # grown at the 2,000th
+
+
+def test_a_setting_that_does_nothing_may_leave_the_file_of_an_older_run(place, tmp_path):
+    few = {"training": {"updates": 2}, "model": {"output": "softmax"}}
+    tiny.train_in(place, tmp_path, few)
+    path = tmp_path / "config.yaml"
+    text = path.read_text()
+    assert "loss: joint" in text
+    path.write_text(text.replace("loss: joint", "loss: marginal"))
+    assert tiny.train_in(place, tmp_path, few, {"training": {"updates": 3}}, resume=True)["update"] == 3

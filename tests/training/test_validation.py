@@ -9,7 +9,7 @@ from pointing.corpus.preparation import prepare
 from pointing.model.loss import log_likelihood
 from pointing.model.seq2seq import Seq2Seq
 from pointing.system.world import Processes
-from pointing.training.validation import Steps, _joined, _numbers, validate
+from pointing.training.validation import Measured, _joined, _numbers, validate
 
 ALONE = Processes(0, 1, torch.device("cpu"))
 
@@ -78,8 +78,8 @@ def test_the_shares_of_several_processes_are_the_whole(corpus):
 
 
 def test_a_likelihood_that_is_no_number_is_told_as_it_is():
-    steps = Steps(np.array([2, 5, np.nan, np.nan, 0, 0]), np.full(5, np.nan, np.float32), np.ones(5, bool))
-    numbers = _numbers(steps)
+    d, z = np.full(5, np.nan, np.float32), np.ones(5, bool)
+    numbers = _numbers(Measured(d, z, 2, 5, np.nan, np.nan, 0, 0))
     assert np.isnan(numbers["nll"])
     assert numbers["pointer_accuracy"] is None
     assert "switch" not in numbers
