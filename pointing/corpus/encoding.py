@@ -16,15 +16,14 @@ import pyarrow as pa
 
 from pointing.corpus.examples import SCHEMA, Texts, int_column, list_column, text_column
 from pointing.corpus.lexicon import Lexicon, Tokenization
-from pointing.corpus.pointers import NOWHERE, Ints, Side, choose, names, same_entity
+from pointing.corpus.pointers import NOWHERE, Ints, Side, choose, number_source_words, same_entity
 from pointing.corpus.statistics import Statistics
 from pointing.system.files import without_end
-from pointing.text.dictionary import Dictionary
 from pointing.text.entities import OUTSIDE, Tagged, anonymize
 from pointing.text.subwords import split_into_pieces
 from pointing.text.token_arrays import Longs, TokenArrays, from_tokens, tokenize_lines, unique_numbers
 from pointing.text.tokenizer import Tokens
-from pointing.text.vocabulary import EOS, UNK, Vocabulary
+from pointing.text.vocabulary import EOS, Vocabulary
 
 Bools = npt.NDArray[np.bool_]
 NOT_UTF8, NUL = "not UTF-8", "a NUL character"
@@ -160,7 +159,7 @@ def encode_lines(lexicon: Lexicon, tokens: TokenArrays) -> EncodedSource:
     translations = lexicon.translations(tokens.words)
     forms, form = _written_forms(tokens.words, translations)
     written = Side(form[tokens.ids], _offsets(tokens.counts))
-    source_words = names(written, lexicon.target.ids(forms)[written.words], len(lexicon.target))
+    source_words = number_source_words(written, lexicon.target.ids(forms)[written.words], len(lexicon.target))
     return EncodedSource(lexicon.source.ids(tokens.words)[tokens.ids], source_words, translations)
 
 
@@ -185,7 +184,6 @@ def encode_pairs(lexicon: Lexicon, pairs: Pairs, lines: Any) -> tuple[pa.RecordB
         _side(target),
         ids,
         V,
-        senses=_senses(lexicon.dictionary, words, np.unique(target.ids[ids == UNK])),
         entity=pairs.entity,
         written=written,
     )
@@ -221,15 +219,6 @@ def as_read(tokens: TokenArrays, vocabulary: Vocabulary) -> tuple[TokenArrays, L
 def _written_forms(words: Sequence[str], translations: Iterable[str | None]) -> tuple[list[str], Ints]:
     """The different words that copying writes, and for each of `words` which of these it is."""
     return unique_numbers([other or word for word, other in zip(words, translations, strict=True)])
-
-
-def _senses(dictionary: Dictionary | None, words: list[str], wanted: Ints) -> dict[int, Ints]:
-    """For each wanted target word, by its number among `words`: the numbers of the source words it may translate."""
-    if dictionary is None:
-        return {}
-    numbers = {word: number for number, word in enumerate(words)}
-    senses = {int(i): [numbers[s] for s in dictionary.senses(words[i]) if s in numbers] for i in wanted}
-    return {word: np.array(sense, np.int32) for word, sense in senses.items() if sense}
 
 
 def _with_one_word_list(source: TokenArrays, target: TokenArrays) -> tuple[TokenArrays, TokenArrays]:

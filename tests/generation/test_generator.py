@@ -21,7 +21,7 @@ from pointing.generation.generator import Generator
 from pointing.generation.reader import as_batch
 from pointing.model.run import Run
 from pointing.model.seq2seq import Seq2Seq
-from pointing.text.dictionary import Dictionary, Senses
+from pointing.text.dictionary import Dictionary
 from pointing.text.entities import Tagged
 from pointing.text.vocabulary import UNK, Vocabulary
 
@@ -152,12 +152,6 @@ def test_a_copied_word_is_translated_where_the_dictionary_has_it():
     assert all((token.text, token.origin) == expected[token.source] for token in output.tokens)
     line = output.source
     assert line.source_words.tolist() == [len(TARGET), len(TARGET) + 1, len(TARGET) + 2, TARGET["maison"]]
-
-
-def test_senses_outside_the_shortlist_come_first_then_the_likelier_then_the_more_frequent():
-    pairs = [("x", "le", 0.9), ("x", "rare", 0.2), ("y", "maison", 0.5), ("y", "chat", 0.5), ("y", "vu", 0.1)]
-    senses = Senses(Dictionary([*pairs, ("z", "z", 1.0)]), TARGET)
-    assert [senses[word] for word in "xyzw"] == ["rare", "chat", None, None]
 
 
 def test_entities_come_back_as_the_words_that_they_stood_for():

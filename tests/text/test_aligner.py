@@ -1,6 +1,5 @@
-"""The dictionary: files, both ways of looking up, and EM held against a naive implementation of the same equations."""
+"""Word alignment: EM by hand and against a naive implementation of the same equations; the dictionary it gives."""
 
-import gzip
 import math
 import random
 from collections import defaultdict
@@ -12,8 +11,9 @@ from hypothesis import strategies as st
 
 from pointing.errors import Misuse
 from pointing.text import aligner as module
-from pointing.text.aligner import DEFAULT, MODEL_1, Prior, estimate, induce
-from pointing.text.dictionary import Dictionary
+from pointing.text.aligner import DEFAULT, MODEL_1, Estimate, Prior, estimate, induce
+from pointing.text.dictionary import Dictionary, Senses
+from pointing.text.vocabulary import Vocabulary
 
 THE_HOUSE = [(["the", "house"], ["das", "haus"]), (["the", "book"], ["das", "buch"])]
 
@@ -22,128 +22,6 @@ def table(found, values):
     """{(source word, target word): value}"""
     ids = zip(found.source, found.target, values, strict=True)
     return {(found.source_words[s], found.target_words[t]): float(value) for s, t, value in ids}
-
-
-def written(path, text):
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
-# looking up
-
-
-def test_words_are_looked_up_both_ways_best_first():
-    words = Dictionary([("the", "la", 0.2), ("the", "le", 0.7), ("it", "le", 0.1), ("him", "le", 0.3)])
-    assert list(words.translations("the")) == ["le", "la"]
-    assert list(words.senses("le")) == ["the", "him", "it"]
-    assert list(words.senses("la")) == ["the"]
-    assert not words.senses("the")
-    assert not words.translations("le")
-    assert len(words) == 4
-
-
-def test_of_equal_weights_the_earlier_pair_is_the_better_one():
-    words = Dictionary([("bank", "rive", 1.0), ("shore", "rive", 1.0), ("bank", "banque", 1.0)])
-    assert list(words.translations("bank")) == ["rive", "banque"]
-    assert list(words.senses("rive")) == ["bank", "shore"]
-
-
-def test_a_pair_given_twice_counts_once_with_its_larger_weight():
-    words = Dictionary([("a", "b", 0.2), ("a", "b", 0.5), ("a", "b", 0.3)])
-    assert list(words.pairs()) == [("a", "b", 0.5)]
-
-
-def test_normalizing_merges_pairs_and_drops_what_is_emptied():
-    words = Dictionary([("House", "Maison", 0.2), ("house", "maison", 0.6), ("the", "la", 0.3), ("-", "la", 0.4)])
-    plain = words.normalized(lambda word: word.lower().strip("-"), str.lower)
-    assert list(plain.pairs()) == [("house", "maison", 0.6), ("the", "la", 0.3)]
-    assert list(words.senses("Maison")) == ["House"]
-
-
-@pytest.mark.parametrize("word", ["", "a\tb", "a\nb", " a", "a\r"])
-def test_a_word_that_no_line_can_hold_is_refused(word):
-    with pytest.raises(Misuse, match="cannot hold"):
-        Dictionary([("a", word, 1.0)])
-    with pytest.raises(Misuse, match="cannot hold"):
-        Dictionary([(word, "a", 1.0)])
-
-
-# files
-
-WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\ufeff"), min_size=1).filter(
-    lambda word: word == word.strip()
-)
-
-
-@settings(max_examples=50)
-@given(st.lists(st.tuples(WORD, WORD, st.floats(0, 1)), min_size=1))
-def test_what_is_saved_is_loaded(tmp_path_factory, pairs):
-    path = tmp_path_factory.mktemp("dictionary") / "words.tsv"
-    words = Dictionary(pairs)
-    words.save(path)
-    again = Dictionary.load(path)
-    assert list(again.pairs()) == list(words.pairs())
-    for source, target, _ in pairs:
-        assert again.translations(source) == words.translations(source)
-        assert again.senses(target) == words.senses(target)
-
-
-@pytest.mark.parametrize(
-    ("text", "pairs"),
-    [
-        ("the\tle\nthe\tla\n", [("the", "le", 1.0), ("the", "la", 1.0)]),
-        ("the\tle\t0.25\r\nthe\tla\t5e-1", [("the", "le", 0.25), ("the", "la", 0.5)]),
-        ("house\tmaison\tN\ngo\taller\tinf\n", [("house", "maison", 1.0), ("go", "aller", 1.0)]),
-        ("run\tcourir\t\n", [("run", "courir", 1.0)]),
-        ("house\tmaison\tN\tf\n", [("house", "maison", 1.0)]),
-        ("house|||maison\nthe ||| la\n", [("house", "maison", 1.0), ("the", "la", 1.0)]),
-        ("a ||| b\tc\n", [("a ||| b", "c", 1.0)]),  # a tab says that this is TSV
-        ("\ufeff10 Downing Street \t 10 Downing Street\tS\n\n", [("10 Downing Street", "10 Downing Street", 1.0)]),
-        ("a\tb\n \tle souffle coupé\tV\n", [("a", "b", 1.0)]),
-    ],
-)
-def test_the_formats_that_others_write_are_read(tmp_path, text, pairs):
-    assert list(Dictionary.load(written(tmp_path / "words.tsv", text)).pairs()) == pairs
-    assert list(Dictionary.load(written(tmp_path / "words.tsv.gz", gzip.compress(text.encode()))).pairs()) == pairs
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a\tb\nthe le\n", r"words.tsv:2: no tab: expected source TAB target"),
-        ("a\tb\n\nthe\t\n", r"words.tsv:3: the target word is missing"),
-        ("\tle\n", r"words.tsv:1: the source word is missing"),
-        ("the|||\n", r"words.tsv:1: the target word is missing"),
-        ("a\tb\t0.5\na\tc\t12\n", r"words.tsv:2: 12 is not a probability"),
-        ("a\tb\t-0.5\n", r"words.tsv:1: -0.5 is not a probability"),
-        (b"a\tb\ncaf\xe9\tcaf\xe9\n", r"words.tsv:2: not UTF-8"),
-        ("", r"words.tsv: this dictionary is empty"),
-        ("\n \n", r"words.tsv: this dictionary is empty"),
-    ],
-)
-def test_a_bad_file_is_refused_with_its_line(tmp_path, text, message):
-    with pytest.raises(Misuse, match=message):
-        Dictionary.load(written(tmp_path / "words.tsv", text))
-
-
-def test_a_missing_file_is_misuse(tmp_path):
-    with pytest.raises(Misuse, match="there is no such file"):
-        Dictionary.load(tmp_path / "words.tsv")
-
-
-def test_an_empty_dictionary_is_not_saved(tmp_path):
-    with pytest.raises(Misuse, match="no word pair to save"):
-        Dictionary().save(tmp_path / "words.tsv")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_save_that_fails_leaves_the_old_file(tmp_path):
-    path = tmp_path / "words.tsv"
-    Dictionary([("a", "b", 1.0)]).save(path)
-    with pytest.raises(UnicodeEncodeError):
-        Dictionary([("a", "b", 0.5), ("c", "\ud800", 0.5)]).save(path)
-    assert [file.name for file in tmp_path.iterdir()] == ["words.tsv"]
-    assert path.read_text() == "a\tb\t1.0\n"
 
 
 # EM by hand
@@ -273,7 +151,7 @@ def random_text(pairs, seed=1):
 def test_small_blocks_change_nothing(monkeypatch):
     pairs = list(random_text(200))
     whole = estimate(pairs)
-    monkeypatch.setattr(module, "CELLS", 7)
+    monkeypatch.setattr(module, "CELLS_AT_ONCE", 7)
     cut = estimate(pairs)
     np.testing.assert_array_equal(cut.source, whole.source)
     np.testing.assert_array_equal(cut.target, whole.target)
@@ -284,16 +162,50 @@ def test_small_blocks_change_nothing(monkeypatch):
 
 
 def test_a_made_up_language_is_found_out_whatever_its_word_order():
-    words = induce(random_text(1000), min_probability=0.3)
+    words = induce(random_text(1000), min_association=0.3)
     assert {target for _, target, _ in words.pairs()} >= {f"W{number}" for number in range(60)}
     assert all(target == source.upper() for source, target, _ in words.pairs())
 
 
-def test_an_induced_pair_weighs_its_share_of_both_words_occurrences(monkeypatch):
-    # Under Model 1 by hand, above: 2 (7/12)^2 links for two words seen twice each, (20/27)^2 for words seen once.
+def test_the_probability_of_a_pair_by_hand(monkeypatch):
+    # `set` is linked 2.5 times of 5: (2.5 - 1) / 5; its copy keeps all its links: 2 / 5; `fixed` once: (1 - 1) / 1.
+    # Associations: 2.5 / sqrt(5 * 4) = 0.56, 2 / sqrt(5 * 2) = 0.63, 1 / sqrt(1 * 4) = 0.5, 0.3 / sqrt(1 * 2) = 0.21.
+    links = np.array([2.5, 2.0, 1.0, 0.3])
+    pairs = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    found = Estimate(
+        ["set", "fixed"], ["ensemble", "set"], np.array([5, 1]), np.array([4, 2]), *pairs, links, links, links
+    )
+    monkeypatch.setattr(module, "estimate", lambda pairs, iterations: found)
+    expected = [("set", "set", 0.4), ("set", "ensemble", 0.3), ("fixed", "ensemble", 0.0), ("fixed", "set", 0.0)]
+    assert list(induce([]).pairs()) == expected
+    assert list(induce([], min_association=0.55).pairs()) == expected[:2]
+    assert list(induce([], min_association=0.6).pairs()) == expected[:1]
+
+
+def test_an_induced_dictionary_holds_the_associated_words_most_probable_first(monkeypatch):
+    # Under Model 1 by hand, above: (20/27)^2 links of words seen once, association 0.55; 2 (7/12)^2 links of words seen
+    # twice, association 0.34. No pair has more than one link, so that none has any probability yet.
     monkeypatch.setattr(module, "estimate", lambda pairs, iterations: estimate(pairs, iterations=2, prior=MODEL_1))
-    words = induce(THE_HOUSE, min_probability=0.3)
-    assert list(words.pairs()) == [("house", "haus", 0.5487), ("book", "buch", 0.5487), ("the", "das", 0.3403)]
+    words = induce(THE_HOUSE, min_association=0.3)
+    assert list(words.pairs()) == [("house", "haus", 0.0), ("book", "buch", 0.0), ("the", "das", 0.0)]
+    # Three times the same text: each sentence has the same links: (3 (20/27)^2 - 1) / 3 and (6 (7/12)^2 - 1) / 6.
+    words = induce(3 * THE_HOUSE, min_association=0.3)
+    assert list(words.pairs()) == [("house", "haus", 0.2154), ("book", "buch", 0.2154), ("the", "das", 0.1736)]
+
+
+def test_a_name_that_stands_on_both_sides_is_copied():
+    # `java` is usually kept as it is; now and then a compound takes it in.
+    kept = [(["a", "java", name], ["ein", "java", name]) for name in ("compiler", "applet", "archiv", "server")]
+    compound = [(["a", "java", "tool"], ["ein", "java-werkzeug"])]
+    text = [*kept, *compound, *compound, (["a", "tool"], ["ein", "werkzeug"]), (["a", "shop"], ["ein", "laden"])]
+    senses = Senses(induce(text), Vocabulary(["ein", "java"], [8, 4]))
+    assert senses["java"] is None
+
+
+def test_a_word_that_is_translated_every_time_is_translated():
+    text = [(["the", "lock", name], ["das", "schloss", name]) for name in "abcdef"] + [(["the"], ["das"])]
+    senses = Senses(induce(text), Vocabulary(["das"], [7]))
+    assert (senses["lock"], senses["the"], senses["a"]) == ("schloss", "das", None)
 
 
 def test_words_below_min_count_stay_out_of_the_dictionary():
@@ -306,7 +218,7 @@ def test_words_below_min_count_stay_out_of_the_dictionary():
 
 
 def test_an_induced_dictionary_can_always_be_saved(tmp_path):
-    words = induce([(["a\tb", "c"], ["x", "y"]), (["c"], ["y"]), (["\n"], [" "])], min_probability=0.0)
+    words = induce([(["a\tb", "c"], ["x", "y"]), (["c"], ["y"]), (["\n"], [" "])], min_association=0.0)
     words.save(tmp_path / "words.tsv")
     assert list(Dictionary.load(tmp_path / "words.tsv").pairs()) == list(words.pairs())
     assert words.translations("c")[0] == "y"
@@ -319,7 +231,7 @@ def test_pairs_that_are_empty_or_too_long_are_passed_over(monkeypatch):
     assert len(induce([])) == 0
 
 
-@pytest.mark.parametrize("setting", [{"iterations": 0}, {"min_count": 0}, {"min_probability": 1.5}])
+@pytest.mark.parametrize("setting", [{"iterations": 0}, {"min_count": 0}, {"min_association": 1.5}])
 def test_impossible_thresholds_are_misuse(setting):
     with pytest.raises(Misuse, match=next(iter(setting))):
         induce(THE_HOUSE, **setting)
