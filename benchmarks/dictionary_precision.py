@@ -1,15 +1,15 @@
-"""How right is an induced dictionary? Its links in hand-aligned sentences, beside those of simpler ways.
+"""How precise is an induced dictionary? Its links in sentences that were aligned by hand, beside simpler methods.
 
     python benchmarks/dictionary_precision.py --source train.en.gz --target train.fr.gz \\
         --gold-text gold.txt --gold-alignments gold.align [--dictionary words.tsv …]
 
 The gold text has lines `source ||| target`, tokenised; the alignments have lines of `1-1 2-3 4p3`, counted from 1:
-`-` is a sure link, `p` a possible one. The gold text's sentences are added to the training text, as is usual in
-word alignment (--held-out leaves them out); its alignments are never seen.
+`-` is a sure link, `p` a possible one. The gold sentences are added to the training text, as usual in word alignment
+(--held-out leaves them out); the gold alignments are not used for training.
 
-A target word is linked to its best sense that stands in the source sentence; of several such places to the one nearest
-to the diagonal. precision = links that are sure or possible / links; recall = sure links found / sure links; AER as in
-Och and Ney (2003).
+A target word is linked to the best of its senses that occurs in the source sentence; if this occurs several times, to
+the place nearest to the diagonal. precision = links that are sure or possible / links; recall = sure links found / sure
+links; AER as in Och and Ney (2003).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Gold(NamedTuple):
     source: list[str]
     target: list[str]
     sure: Links
-    possible: Links  # the sure ones too
+    possible: Links  # includes the sure links
 
 
 def read_gold(text: str, alignments: str) -> list[Gold]:
@@ -66,7 +66,7 @@ def links_by(senses: Callable[[str], Words], source: Words, target: Words) -> Li
 
 
 def viterbi(found: Estimate) -> Callable[[Words, Words], Links]:
-    """Each word's likeliest partner, where both directions choose the same."""
+    """Links each word with its most probable partner, if both directions choose the same pair."""
     keys = found.source.astype(np.int64) << 32 | found.target
     source_ids = {word: number for number, word in enumerate(found.source_words)}
     target_ids = {word: number for number, word in enumerate(found.target_words)}

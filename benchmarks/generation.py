@@ -2,32 +2,31 @@
 
     python benchmarks/generation.py data/debian/train.en data/debian/train.fr --peer opennmt
 
-In one run, on the same lines, vocabulary, threads and beam, from lines to lines; every output has just --steps words,
-so that both search equally long whatever their weights say. The peer runs twice: with our widths, and with the width at
-which its model needs as many multiplications as ours ("equal work"). Ours has weights drawn at random, the peer's are
-those after a few updates: neither makes a step cheaper.
+All cases have the same lines, vocabulary, threads and beam, and are timed from lines to lines. Every output has exactly
+--steps words, so that both programs make the same number of steps. The peer runs twice: with our widths, and with the
+width at which its model needs as many multiplications as ours ("equal work"). Our weights are random, the peer's are
+those after a few updates; the time of a step does not depend on them.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import opennmt
 import torch
-from training import SIZES, corpus_of, peak
+from training import SIZES, corpus_of, options, peak
 
-from pointing.config import Config, Model, Search, checked
+from pointing.config import Model, Search, checked
 from pointing.corpus.examples import Batch, Corpus
 from pointing.generation.beam import search
 from pointing.generation.generator import Generator
+from pointing.model.run import Run
 from pointing.model.seq2seq import Seq2Seq
 from pointing.system.tables import Table
 
@@ -42,17 +41,16 @@ def model_of(sizes: dict[str, int], source: int, target: int, output: str = "poi
     torch.manual_seed(1)
     widths = {name: sizes[name] for name in ("embedding", "encoder", "hidden")}
     model = Seq2Seq(checked(Model, widths | {"output": output}), source, target).eval()
-    for parameter in model.parameters():  # not as flat as the first weights are
+    for parameter in model.parameters():  # larger than initial weights, so that outputs differ
         torch.nn.init.normal_(parameter, 0, 0.1)
     return model
 
 
 def ours(corpus: Corpus, sizes: dict[str, int], lines: list[str], args: argparse.Namespace, **changes: object) -> float:
-    """Sentences a second, the best of three times through the lines."""
-    output = changes.pop("output", "pointer-softmax")
-    config = checked(Config, corpus.about["settings"])
-    model = model_of(sizes, len(corpus.source), len(corpus.target), str(output))
-    generator = Generator(config, corpus.source, corpus.target, None, model)
+    """Sentences per second, the best of three runs over the lines."""
+    layer = changes.pop("output", "pointer-softmax")
+    model = model_of(sizes, len(corpus.lexicon.source), len(corpus.lexicon.target), str(layer))
+    generator = Generator(Run(corpus.lexicon, model, {}))
     length = {"min_length": args.steps, "max_length": args.steps, "max_ratio": None}
     settings = checked(Search, {"beam": args.beam, **length, **changes})
     torch.set_num_threads(args.threads)
@@ -62,12 +60,12 @@ def ours(corpus: Corpus, sizes: dict[str, int], lines: list[str], args: argparse
         start = time.perf_counter()
         outputs = generator.generate(lines, settings)
         seconds.append(time.perf_counter() - start)
-        assert {len(one.tokens) for one in outputs} == {args.steps}
+        assert {len(output.tokens) for output in outputs} == {args.steps}
     return len(lines) / min(seconds)
 
 
 def grown(shape: tuple[int, int, int], sizes: dict[str, int], steps: int) -> tuple[float, float]:
-    """Of one batch on one thread, in a process of its own: sentences a second, and megabytes that the search took."""
+    """Sentences per second of one batch on one thread, and the megabytes that the search takes; needs a new process."""
     torch.set_num_threads(1)
     (B, K, J), V = shape, sizes["vocabulary"]
     model = model_of(sizes, V, V)
@@ -89,40 +87,33 @@ def grown(shape: tuple[int, int, int], sizes: dict[str, int], steps: int) -> tup
 def peer(
     corpus: Corpus, sizes: dict[str, int], rows: int, args: argparse.Namespace, work: int, J: float
 ) -> dict[str, tuple[float, float]]:
-    """Name → sentences a second, and multiplications a sentence."""
+    """The peer's cases: name → sentences per second, and multiplications per sentence."""
     python, text = opennmt.environment(args.peer), args.folder / f"text-{sizes['vocabulary']}"
     source, target = opennmt.write_text(corpus.folder, text, seed=None)
-    some = text / "some.source"
-    some.write_text("".join(source.read_text("utf-8").splitlines(keepends=True)[:rows]), "utf-8")
+    lines = text / "lines.source"
+    lines.write_text("".join(source.read_text("utf-8").splitlines(keepends=True)[:rows]), "utf-8")
     shape = {"J": J, "T": args.beam * args.steps}
     wide = {"embedding": sizes["embedding"], "vocabulary": sizes["vocabulary"]}
     equal = opennmt.equal_hidden(work, **wide, **shape)
-    found = {}
+    cases = {}
     for what, hidden in (("same widths", 2 * sizes["encoder"]), ("equal work", equal)):
         size, run = {**wide, "hidden": hidden}, {"batch": args.batch, "threads": args.threads}
         trained = opennmt.train(python, args.folder / "peer", source, target, **size, **run, updates=30)
         length = {"max_length": args.steps, "min_length": args.steps}
-        made = opennmt.translate(python, trained.model, some, args.folder / "output", beam=args.beam, **run, **length)
+        made = opennmt.translate(python, trained.model, lines, args.folder / "output", beam=args.beam, **run, **length)
         rate = rows / made.seconds
         needed = sum(opennmt.multiplications(**size, **shape).values())
-        found[f"OpenNMT-py with copying, {what} (rnn_size {hidden})"] = (rate, needed)
-    return found
+        cases[f"OpenNMT-py with copying, {what} (rnn_size {hidden})"] = (rate, needed)
+    return cases
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("source", type=Path, help="raw text, a sentence a line")
-    parser.add_argument("target", type=Path)
-    parser.add_argument("--folder", type=Path, default=Path("benchmark-generation"), help="for prepared text, models")
-    parser.add_argument("--peer", type=Path, help="folder for OpenNMT-py's venv; without it the peer is left out")
-    parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=["small", "paper"])
+    parser = options(__doc__.split("\n")[0], "benchmark-generation", ["small", "paper"])
     parser.add_argument("--lines", type=int, default=512)
     parser.add_argument("--steps", type=int, default=20, help="words of every output")
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64, help="the peer's; ours is chosen by length")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--growth", action="store_true", help="also how ours grows, on one thread")
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     files = {"source": str(args.source.resolve()), "target": str(args.target.resolve())}
     results: dict[str, dict[str, float]] = {}

@@ -34,8 +34,8 @@ from subprocess import PIPE, STDOUT, run
 from typing import NamedTuple
 
 from pointing.config import Config, checked
-from pointing.corpus.encoding import tokenizer
 from pointing.corpus.examples import Corpus
+from pointing.corpus.lexicon import make_tokenizer
 from pointing.corpus.preparation import prepare
 
 OTHERS = "configargparse tensorboard flask waitress pyonmttok pyyaml sacrebleu six tqdm requests sentencepiece numpy"
@@ -65,9 +65,9 @@ open(opt.output, "w", encoding="utf-8").writelines(one[0] + "\\n" for one in bes
 
 
 class Training(NamedTuple):
-    tokens_per_second: float  # of the target, the end of sentence counted, padding not; after the warm-up
+    tokens_per_second: float  # target tokens with the end of sentence, without padding; after the warm-up
     seconds_per_update: float
-    reports: list[float]  # target tokens a second of each counted report: how steady it was
+    reports: list[float]  # target tokens per second of each counted report, to see how steady they are
     parameters: int
     model: Path
 
@@ -79,7 +79,7 @@ class Translation(NamedTuple):
 
 
 def environment(folder: Path) -> Path:
-    """The peer's Python, in a venv under this folder that is made once; pip looks where the machine tells it to."""
+    """The peer's Python, in a venv in this folder, which is made once with the machine's settings of pip."""
     python, stamp = folder / "venv" / "bin" / "python", folder / "installed.json"
     if not stamp.exists() or json.loads(stamp.read_text()) != INSTALLATION:
         stamp.unlink(missing_ok=True)
@@ -91,20 +91,21 @@ def environment(folder: Path) -> Path:
 
 
 def write_text(corpus_folder: Path, out_folder: Path, split: str = "train", seed: int | None = 1) -> tuple[Path, Path]:
-    """A prepared split as text, words as our model sees them, a space between; shuffled unless seed is None."""
+    """A prepared split as text: the words that our model reads, separated by spaces; shuffled unless seed is None."""
     corpus = Corpus(corpus_folder)
     config = checked(Config, corpus.about["settings"])
-    if config.pointers.policy == "entities":
+    if config.pointers.uses_entities:
         raise SystemExit("entities become placeholders here, which are no words to the peer")
-    examples, tokenizers = corpus.split(split), [tokenizer(config.text, one) for one in config.data.languages]
+    examples = corpus.split(split)
+    tokenizers = [make_tokenizer(config.text, language) for language in config.data.languages]
     order = list(range(len(examples)))  # the peer reads in order, and sorts within what it has read
     rows = order if seed is None else random.Random(seed).sample(order, len(order))
     out_folder.mkdir(parents=True, exist_ok=True)
     paths = out_folder / f"{split}.source", out_folder / f"{split}.target"
-    for path, side, tool in zip(paths, ("source", "target"), tokenizers, strict=True):
-        words = [tool.words(str(text)) for group in examples.groups for text in group.column(f"{side}_text")]
+    for path, side, tokenizer in zip(paths, ("source", "target"), tokenizers, strict=True):
+        words = [tokenizer.words(str(text)) for group in examples.groups for text in group.column(f"{side}_text")]
         lengths = examples.source_lengths if side == "source" else examples.target_lengths - 1  # the end of sentence
-        if [len(some) for some in words] != lengths.tolist():
+        if [len(line) for line in words] != lengths.tolist():
             raise SystemExit(f"{corpus_folder}: its tokens are not those of this version; prepare it again")
         path.write_text("".join(" ".join(words[row]) + "\n" for row in rows), encoding="utf-8", newline="\n")
     return paths
@@ -131,22 +132,41 @@ def train(
 ) -> Training:
     """Trains on tokenised text, one sentence a line; the first `warm_up` reports are not counted.
 
-    `vocabulary` is the size of both vocabularies with their specials. What is sorted together is read and numbered in
-    one go, so with up to POOL updates all of that falls into the first report: in the peer's favour.
+    `vocabulary` is the size of both vocabularies, special words included. The peer reads POOL batches at a time, so
+    with up to POOL updates all reading falls into the first report, which is not counted: in the peer's favour.
     """
     if warm_up < 1 or updates < (warm_up + 1) * report_every:
         raise SystemExit(f"{updates} updates have no report left to count after {warm_up}, one every {report_every}")
     folder.mkdir(parents=True, exist_ok=True)
     settings = {
         "data": {"train": {"path_src": str(source), "path_tgt": str(target)}},
-        **{"src_vocab": str(folder / "source.words"), "tgt_vocab": str(folder / "target.words")},
-        **{"src_vocab_size": vocabulary, "tgt_vocab_size": vocabulary},  # else 50,000 at most
-        **{"encoder_type": "brnn", "decoder_type": "rnn", "rnn_type": "GRU", "enc_layers": 1, "dec_layers": 1},
-        **{"word_vec_size": embedding, "rnn_size": hidden, "global_attention": "mlp", "input_feed": 1},
-        **{"copy_attn": copy, "reuse_copy_attn": copy, "dropout": [dropout]},
-        **{"batch_type": "sents", "batch_size": batch, "bucket_size": POOL * batch, "world_size": 1, "seed": 1},
-        **{"optim": optimizer, "learning_rate": learning_rate, "max_grad_norm": 1},
-        **{"train_steps": updates, "report_every": report_every, "save_checkpoint_steps": updates},
+        "src_vocab": str(folder / "source.words"),
+        "tgt_vocab": str(folder / "target.words"),
+        "src_vocab_size": vocabulary,  # the default is 50,000
+        "tgt_vocab_size": vocabulary,
+        "encoder_type": "brnn",
+        "decoder_type": "rnn",
+        "rnn_type": "GRU",
+        "enc_layers": 1,
+        "dec_layers": 1,
+        "word_vec_size": embedding,
+        "rnn_size": hidden,
+        "global_attention": "mlp",
+        "input_feed": 1,
+        "copy_attn": copy,
+        "reuse_copy_attn": copy,
+        "dropout": [dropout],
+        "batch_type": "sents",
+        "batch_size": batch,
+        "bucket_size": POOL * batch,
+        "world_size": 1,
+        "seed": 1,
+        "optim": optimizer,
+        "learning_rate": learning_rate,
+        "max_grad_norm": 1,
+        "train_steps": updates,
+        "report_every": report_every,
+        "save_checkpoint_steps": updates,
         "save_model": str(folder / "model"),
     }
     _write_vocabulary(source, folder / "source.words", vocabulary, specials=2)
@@ -182,7 +202,7 @@ def translate(
     max_length: int,
     min_length: int = 0,
 ) -> Translation:
-    """Beam search over tokenised lines. With min_length = max_length every output takes just so many steps."""
+    """Beam search over tokenised lines. With min_length = max_length every output takes exactly so many steps."""
     numbers = f"-gpu -1 -beam_size {beam} -batch_size {batch} -max_length {max_length} -min_length {min_length}"
     arguments = ["-model", str(model), "-src", str(source), "-output", str(output), *numbers.split()]
     seconds = float(_found(r"^seconds (\S+)", _run(python, TRANSLATE, arguments, threads)))
@@ -193,9 +213,9 @@ def translate(
 def multiplications(
     *, embedding: int, hidden: int, vocabulary: int, J: int, T: int, copy: bool = True, as_run: bool = False
 ) -> dict[str, int]:
-    """Multiply-adds of its forward pass by part: one pair of J source and T target words (beam × steps in a search).
+    """Multiply-adds of the peer's forward pass, by part, for J source and T target words (in a search, beam × steps).
 
-    `as_run` counts the attention's W h at every step, as it is run; one time is what the model needs.
+    The peer computes the attention's W h again at every step; only `as_run` counts it so, else it counts once.
     """
     E, D, V = embedding, hidden, vocabulary
     return {
@@ -204,14 +224,14 @@ def multiplications(
         "attention": (T if as_run else 1) * J * D * D + T * D * D + 2 * T * J * D,
         "readout": T * 2 * D * D,
         "shortlist": T * D * V,
-        "copying": T * (D + J * J) if copy else 0,  # its sums over equal words are a product with a 0/1 matrix
+        "copying": T * (D + J * J) if copy else 0,  # it sums over equal words by a product with a matrix of 0 and 1
     }
 
 
 def our_multiplications(
     *, embedding: int, encoder: int, hidden: int, vocabulary: int, J: int, T: int, copy: bool = True
 ) -> dict[str, int]:
-    """The same of our own model; `encoder` is one direction's width."""
+    """Multiply-adds of our own model; `encoder` is the width of one direction."""
     E, H, S, A, V = embedding, encoder, hidden, 2 * encoder, vocabulary
     return {
         "encoder": J * 2 * 3 * H * (E + H),
@@ -224,21 +244,21 @@ def our_multiplications(
 
 
 def equal_hidden(work: int, **sizes: int) -> int:
-    """The width at which the peer needs as many multiplications as `work`; `sizes` as above, without hidden."""
+    """The peer's width (hidden) at which it needs `work` multiplications; `sizes` are its other sizes."""
     return min(range(2, 8192, 2), key=lambda D: abs(sum(multiplications(hidden=D, **sizes).values()) - work))
 
 
 def _write_vocabulary(text: Path, path: Path, size: int, specials: int) -> None:
-    """The most frequent words, ties by the alphabet as in our own vocabulary, a word and its count a line."""
+    """Writes the most frequent words with their counts, a word on each line; ties in the order of the alphabet."""
     counts = Counter(text.read_text(encoding="utf-8").split())
-    known = sorted((-count, word) for word, count in counts.items() if word not in SPECIALS)
-    path.write_text("".join(f"{word} {-count}\n" for count, word in known[: size - specials]), encoding="utf-8")
+    ranked = sorted((-count, word) for word, count in counts.items() if word not in SPECIALS)
+    path.write_text("".join(f"{word} {-count}\n" for count, word in ranked[: size - specials]), encoding="utf-8")
 
 
 def _run(python: Path, program: str, arguments: list[str], threads: int) -> str:
-    """What a program prints that runs in the peer's venv."""
+    """Runs a program in the peer's venv and returns what it prints."""
     settings = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    settings["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"  # its checkpoints hold more than tensors
+    settings["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"  # the peer's checkpoints hold more than tensors
     command = [str(python), "-W", "ignore", "-c", program, *arguments]
     start, before = time.perf_counter(), _seconds_of_others()
     done = run(command, env=os.environ | settings, stdout=PIPE, stderr=STDOUT, encoding="utf-8")
@@ -247,13 +267,13 @@ def _run(python: Path, program: str, arguments: list[str], threads: int) -> str:
     if (used := int(_found(r"^threads (\d+)", done.stdout))) != threads:
         raise SystemExit(f"the peer uses {used} threads, not {threads}")
     others = (_seconds_of_others() - before) / (time.perf_counter() - start)
-    if others > 0.1:  # threads that wait for one another may then become ten times as slow
+    if others > 0.1:  # threads that wait for each other can then be ten times slower
         print(f"other processes took {others:.1f} cores meanwhile: measure again", file=sys.stderr)
     return done.stdout
 
 
 def _seconds_of_others() -> float:
-    """Processor time of all that runs on this machine but us and our ended children."""
+    """Processor time of all processes of this machine, without this one and its finished children."""
     user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
 

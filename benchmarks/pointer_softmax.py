@@ -2,10 +2,10 @@
 
     python benchmarks/pointer_softmax.py
 
-The paper's NMT dimensions (§5.3, facts of dl4mt): readout 500, state 1024, annotation 2048, batch 32. The steps are
-those of a padded batch, a share of them padding and a share pointed; the plain layer is nn.Linear + cross_entropy on
-the same padded batch with ignore_index, as everybody writes it. Cases take turns in one process, and the medians are
-compared; peak memory is each case's own, in a process of its own.
+The widths are those of the paper's NMT (§5.3, dl4mt): readout 500, state 1024, annotation 2048, batch 32. In the padded
+batch some steps are padding and some are pointed. The plain layer is nn.Linear + cross_entropy with ignore_index on the
+same batch, as usual. Cases take turns in one process, and their medians are compared; each case's peak memory is
+measured in a process of its own.
 """
 
 from __future__ import annotations

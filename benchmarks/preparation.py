@@ -2,10 +2,10 @@
 
     python benchmarks/preparation.py train.en.gz train.fr.gz
 
-In one run: pairs per second of the whole of `pointing prepare` on all cores (reading, tokenising, vocabularies,
-pointers, writing), beside one process of sacremoses that only tokenises the same lines, each the best of three; then
-the peak memory of `pointing prepare`, all its processes together, on the files as they are and on five times as many
-pairs (the same lines, each time with their words turned by some places).
+Prints the pairs per second of the whole `pointing prepare` on all cores (reading, tokenising, vocabularies, pointers,
+writing), and of one process of sacremoses that only tokenises the same lines; each is the best of three. Then prints
+the peak memory of `pointing prepare`, of all its processes together, on these files and on five times as many pairs
+(the same lines, each time with their words in a rotated order).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def settings(source: Path, target: Path) -> str:
 
 
 def prepare(source: Path, target: Path, folder: Path, dev: tuple[Path, Path], watch: bool = False) -> float:
-    """Seconds of the command; or, watched, which slows it down, its peak megabytes."""
+    """The seconds that the command takes; with `watch`, which slows it down, its peak memory in megabytes."""
     shutil.rmtree(folder / "corpus", ignore_errors=True)
     config = json.loads(settings(source, target))
     config["data"]["dev"] = {"source": str(dev[0]), "target": str(dev[1])}
@@ -45,7 +45,7 @@ def prepare(source: Path, target: Path, folder: Path, dev: tuple[Path, Path], wa
 
 
 class Peak(threading.Thread):
-    """The most memory that a process and its descendants held at any one time, looked at twenty times a second."""
+    """The peak memory of a process and its descendants, measured twenty times a second."""
 
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
@@ -64,7 +64,7 @@ class Peak(threading.Thread):
 
 
 def held(root: int) -> float:
-    """Megabytes of a process and its descendants: shared pages once, the files that they map not at all."""
+    """The megabytes of a process and its descendants; shared pages count once, mapped files do not count."""
     total = 0.0
     waiting = [root]
     while waiting:
@@ -74,7 +74,7 @@ def held(root: int) -> float:
             total += int(rollup.split("\nPss_Anon:")[1].split()[0]) / 1024
             for task in Path(f"/proc/{process}/task").iterdir():
                 waiting += map(int, (task / "children").read_text().split())
-        except (OSError, IndexError):  # it has just ended
+        except (OSError, IndexError):  # the process has just ended
             continue
     return total
 
@@ -95,7 +95,7 @@ def sacremoses_rate(source: Path, target: Path, pairs: int) -> float:
 
 
 def repeat(path: Path, out: Path, times: int) -> None:
-    """The lines so many times over, each time with their words turned: other lines, the same words."""
+    """Writes the lines `times` times, each time with their words in another rotation: new lines of the same words."""
     with out.open("wb") as file:
         for turn in range(times):
             for line in read_lines(path):

@@ -2,9 +2,9 @@
 
     python benchmarks/tokenization.py [FILE] [--language fr] [--lines 20000]
 
-FILE is plain or gzipped text; without one, lines are generated. In each round all start from an empty memory and take
-turns, 500 lines at a time, on one core. What counts is each one's best time for each such piece over the rounds, so
-that whatever else the machine does falls on none of them.
+FILE is plain or gzipped text; without it, lines are generated. In each round all tokenizers start with an empty memory
+and take turns, 500 lines at a time, on one core. For each piece of 500 lines the best time of all rounds counts, so
+that other work on the machine does not change the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pointing.errors import Misuse
 from pointing.system.files import read_text
 from pointing.text.tokenizer import Tokenizer
 
-Contestant = Callable[[], Callable[[str], object]]  # builds what takes a line
+Contestant = Callable[[], Callable[[str], object]]  # builds a function of a line
 
 
 def generated(count: int, seed: int = 1) -> Iterator[str]:

@@ -2,12 +2,12 @@
 
     python benchmarks/training.py data/debian/train.en data/debian/train.fr --peer opennmt
 
-In one run, on the same text, vocabulary, batch and precision: target words per second of our softmax, our pointer
-softmax, the large-vocabulary trick against the full softmax of 75,000 words, and the peer with its copying; and which
-share of the measured float32 matrix-product peak our updates reach. An update is a whole one, as `pointing train` makes
-it: batch, forward, backward, clipping, optimiser. The peer runs twice: with our widths, and with the width at which its
-model needs as many multiplications as ours ("equal work"); half of our updates are made before it and half after it, as
-a machine that others use too has faster and slower minutes.
+All cases have the same text, vocabulary, batch and precision. The table has target words per second of our softmax, of
+our pointer softmax, of the large-vocabulary trick against the full softmax of 75,000 words, and of the peer with
+copying; and the share of the measured peak of float32 matrix products that our updates reach. An update has all parts
+that `pointing train` has: batch, forward, backward, clipping, optimiser. The peer runs twice: with our widths, and with
+the width at which its model needs as many multiplications as ours ("equal work"). Half of our updates are made before
+the peer runs and half after it, because a shared machine is not always equally fast.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import torch
 
 from pointing.config import Config, checked
 from pointing.corpus.examples import Corpus
+from pointing.corpus.lexicon import VOCABULARIES
 from pointing.corpus.preparation import prepare
 from pointing.system.files import write_text
 from pointing.system.tables import Table
@@ -42,7 +43,7 @@ SIZES = {
 
 
 def peak(threads: int) -> float:
-    """Multiply-adds a second of the best of some large float32 matrix products."""
+    """Multiply-adds per second in large float32 matrix products, the best of eight."""
     torch.set_num_threads(threads)
     a, best = torch.randn(2048, 2048), 0.0
     for _ in range(8):
@@ -53,19 +54,19 @@ def peak(threads: int) -> float:
 
 
 def corpus_of(words: int, files: dict[str, str], folder: Path) -> Corpus:
-    """The text with a vocabulary of so many words; where it has fewer, with words that never come."""
+    """The prepared text with a target vocabulary of exactly this many words; invented words fill it up."""
     settings = {"data": {"train": files, "dev": files}, "vocabulary": {"source": words, "target": words}}
     corpus, _ = prepare(checked(Config, settings), folder / f"corpus-{words}")
-    missing = words - len(corpus.target)
+    missing = words - len(corpus.lexicon.target)
     if missing > 0:
-        path = corpus.folder / "target.vocabulary"
+        path = corpus.folder / VOCABULARIES[1]
         write_text(path, path.read_text("utf-8") + "".join(f"\x01{n}\t0\n" for n in range(missing)))
         corpus = Corpus(corpus.folder)
     return corpus
 
 
 def updates(corpus: Corpus, sizes: dict[str, int], args: argparse.Namespace, **changes: object) -> Iterator[float]:
-    """Target words a second, update by update."""
+    """Target words per second, update by update."""
     model = {name: sizes[name] for name in ("embedding", "encoder", "hidden")}
     settings = dict(corpus.about["settings"])
     training = {"optimizer": "adam", "batch": args.batch, "threads": args.threads, "clip": 1.0}
@@ -82,7 +83,7 @@ def updates(corpus: Corpus, sizes: dict[str, int], args: argparse.Namespace, **c
 
 
 def side_by_side(cases: dict[str, Iterator[float]], rounds: int) -> dict[str, list[float]]:
-    """What the cases reach, taking turns on the same batches."""
+    """The rates of the cases, which take turns on the same batches."""
     rates: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(rounds):
         for name, case in cases.items():
@@ -91,7 +92,7 @@ def side_by_side(cases: dict[str, Iterator[float]], rounds: int) -> dict[str, li
 
 
 def beside(peer: Path, corpus: Corpus, sizes: dict[str, int], ours: float, args: argparse.Namespace) -> dict[str, Any]:
-    """The peer's cases; `ours` is our multiplications for a pair."""
+    """The peer's rates; `ours` is the number of multiplications that our model needs for a pair."""
     python, results = opennmt.environment(peer), {}
     source, target = opennmt.write_text(corpus.folder, args.folder / f"text-{sizes['vocabulary']}")
     V, E, (J, T) = sizes["vocabulary"], sizes["embedding"], lengths(corpus)
@@ -114,17 +115,23 @@ def lengths(corpus: Corpus) -> tuple[float, float]:
     return float(train.source_lengths.mean()) + 1, float(train.target_lengths.mean())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def options(description: str, folder: str, sizes: list[str]) -> argparse.ArgumentParser:
+    """The options that the benchmarks of training and generation share."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("source", type=Path, help="raw text, a sentence a line")
     parser.add_argument("target", type=Path)
-    parser.add_argument("--folder", type=Path, default=Path("benchmark-training"), help="for prepared text and models")
+    parser.add_argument("--folder", type=Path, default=Path(folder), help="for prepared text and models")
     parser.add_argument("--peer", type=Path, help="folder for OpenNMT-py's venv; without it the peer is left out")
-    parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES))
-    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=sizes)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--updates", type=int, default=20, help="of each case, after 3 for warming up")
     parser.add_argument("--json", action="store_true")
+    return parser
+
+
+def main() -> None:
+    parser = options(__doc__.split("\n")[0], "benchmark-training", list(SIZES))
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--updates", type=int, default=20, help="of each case, after 3 for warming up")
     args = parser.parse_args()
     files = {"source": str(args.source.resolve()), "target": str(args.target.resolve())}
     rows: list[list[str]] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pointing.data import debian
-from pointing.data.descriptions import Description, paired, read, sections, unwrap
+from pointing.data.descriptions import Description, paired, read_descriptions, sections, unwrap
 from pointing.data.parallel import writing
 from pointing.data.split import deal, groups
 from pointing.errors import Failure, Misuse
@@ -48,7 +48,7 @@ Description-fr: outil qui épluche les poires –⋅éplucheur
 def description(text: str, tmp_path: Path) -> Description:
     file = tmp_path / "Translation"
     file.write_text(text, encoding="utf-8")
-    (only,) = read(file)
+    (only,) = read_descriptions(file)
     return only
 
 
@@ -90,7 +90,7 @@ def test_a_file_of_several_descriptions_gives_them_all(tmp_path: Path) -> None:
         "Package: c\nDescription-md5: 3\nDescription-en: third\n body\n",
         encoding="utf-8",
     )
-    assert [(d.package, d.title, d.long()) for d in read(tmp_path / "Translation")] == [
+    assert [(d.package, d.title, d.long()) for d in read_descriptions(tmp_path / "Translation")] == [
         ("a", "first", ""),
         ("c", "third", "body"),
     ]
