@@ -20,7 +20,7 @@ from pointing.corpus.examples import Batch, Corpus
 from pointing.corpus.preparation import prepare
 from pointing.corpus.vectors import load as load_vectors
 from pointing.errors import Failure, Misuse, Stopped
-from pointing.generation.beam import not_training
+from pointing.model.decoder import not_training
 from pointing.model.loss import log_likelihood
 from pointing.model.run import MODEL, STATE, check_free, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq

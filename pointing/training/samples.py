@@ -33,6 +33,7 @@ class Samples:
 
     def take(self) -> dict[str, Any]:
         """Outputs of the model as it is, for `show`; returned: BLEU or ROUGE of the whole dev part, if asked for."""
+        self.generator.weights_changed()
         self.shown = self._greedy(self.rows, locations=True)
         score = self.config.training.score
         return {} if score is None else {score: self._score(score == "bleu")}

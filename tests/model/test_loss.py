@@ -5,6 +5,7 @@ import torch
 
 from pointing.config import Config
 from pointing.corpus.examples import Batch
+from pointing.model.decoder import Predicted
 from pointing.model.loss import choices, comparable, log_likelihood
 from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerSoftmax, Switch
 
@@ -46,7 +47,7 @@ def make_batch():
 def predicted(seed=1):
     torch.manual_seed(seed)
     scores = torch.randn(B, T, J).double().masked_fill(~make_batch().x_mask.unsqueeze(1), -torch.inf)
-    return torch.randn(B, T, R).double(), torch.randn(B, T, Q).double(), scores.log_softmax(-1)
+    return Predicted(torch.randn(B, T, R).double(), torch.randn(B, T, Q).double(), scores.log_softmax(-1))
 
 
 @torch.no_grad()
@@ -107,7 +108,7 @@ def test_looking_is_rewarded_at_the_place_and_the_choice_has_no_gradient():
     batch, model = make_batch(), Model()
     readout, evidence, log_l = predicted()
     log_l = log_l.clone().requires_grad_()
-    log_p = log_likelihood(settings(unreachable="attention"), model, (readout, evidence, log_l), batch)
+    log_p = log_likelihood(settings(unreachable="attention"), model, Predicted(readout, evidence, log_l), batch)
     best = int(log_l[0, 2].argmax())
     d = model.output.switch(evidence).sigmoid()
     torch.testing.assert_close(log_p[0, 2], (1 - d[0, 2]).log() + log_l[0, 2, best])
