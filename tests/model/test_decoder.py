@@ -125,7 +125,7 @@ def test_a_search_with_another_decoder_scores_as_teacher_forcing_does(beam):
         for hypothesis in hypotheses:
             choices = torch.from_numpy(hypothesis.choices)
             source = slice(row, row + 1)
-            y = torch.where(choices < V, choices, examples.x_words[row][(choices - V).clamp(min=0)])
+            y = torch.where(choices < V, choices, examples.source_words[row][(choices - V).clamp(min=0)])
             predicted = model(examples.x[source], examples.x_mask[source], y.unsqueeze(0))
             log_p = model.output.log_likelihood(*predicted, choices.unsqueeze(0))[0]
             np.testing.assert_allclose(hypothesis.log_p, log_p.detach(), atol=1e-5)

@@ -37,6 +37,7 @@ def test_shapes():
 
 @pytest.mark.parametrize("form", [GRUSearch, FastGRUSearch])
 @pytest.mark.parametrize("feed", ["word", "source"])
+@torch.inference_mode()
 def test_stepwise_equals_teacher_forced(feed, form):
     model = make(feed=feed)
     x, x_mask, y, *_ = inputs()
