@@ -52,8 +52,9 @@ def search(
 ) -> list[list[Hypothesis]]:
     """For each source of the batch up to `nbest` hypotheses, best first, all different; at least one.
 
-    `candidates` (C,) are the only shortlist words that compete (the large-vocabulary trick). Of the target vocabulary's
-    entity `placeholders` only those that the source has can be chosen. With `locations` hypotheses keep their l_t.
+    `candidates` (B, C) are the only shortlist words that compete, for each source (the large-vocabulary trick); a word
+    may stand there twice. Of the target vocabulary's entity `placeholders` only those that the source has can be
+    chosen. With `locations` hypotheses keep their l_t.
     """
     batch = batch.to(model.device)
     candidates = None if candidates is None else candidates.to(model.device)

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from pointing.config import Search
-from pointing.corpus.batches import CandidateTranslations, candidates
+from pointing.corpus.batches import CandidateTranslations, candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis, search
@@ -118,12 +118,9 @@ class Generator:
             order = order[taken:]
 
     def _candidates(self, batch: Batch, settings: Search) -> Tensor | None:
-        size = settings.large_vocabulary
-        return (
-            None
-            if size is None
-            else candidates(batch, size, len(self.lexicon.target), self.translations, training=False)
-        )
+        if settings.large_vocabulary is None:
+            return None
+        return candidates_by_source(batch, settings.large_vocabulary, len(self.lexicon.target), self.translations)
 
 
 @contextmanager

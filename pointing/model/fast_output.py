@@ -54,6 +54,7 @@ class Sources(NamedTuple):
     column: Tensor  # (B, J) the word's column among the C competing words; 0 (EOS) if it has none
     competes: Tensor  # (B, J) True if the word has a column
     absent: Tensor  # (B, P) True for each entity placeholder that the source does not have
+    outside: Tensor  # (B, C) True for each competing word that is no candidate of this source; (B, 0) if all words are
 
 
 class Continuations(NamedTuple):
@@ -65,7 +66,7 @@ class Continuations(NamedTuple):
 
 
 class Routes:
-    """The output layer of one search: over all words, or over `candidates` (C,), for the words of given sources."""
+    """The output layer of one search, for given sources: over all words, or over each source's `candidates` (B, C')."""
 
     def __init__(
         self,
@@ -82,11 +83,11 @@ class Routes:
         self.ids: Tensor | None = None
         span = torch.tensor([FIRST, FIRST + placeholders])
         if candidates is not None:
-            self.ids = torch.cat([candidates, candidates.new_tensor([EOS, UNK])]).unique()
+            self.ids = torch.cat([candidates.flatten(), candidates.new_tensor([EOS, UNK])]).unique()
             span = torch.searchsorted(self.ids, span.to(self.ids.device))
         self.placeholders = slice(*span.tolist())  # the columns of the placeholders, which are neighbours
         self.logits = output.logits(self.ids)
-        self.sources = self._sources(source_words, x_mask)
+        self.sources = self._sources(source_words, x_mask, candidates)
 
     def keep_sources(self, live: Tensor) -> None:
         """Goes on with some sources only; `live` (N,) are their rows."""
@@ -108,6 +109,8 @@ class Routes:
             return Continuations(by_positions.masked_fill(out, -math.inf), choice, word), torch.sigmoid(switch)
         flat = exact(self.logits(readout.flatten(0, 1))[0])
         logits = flat.view(B, K, -1)  # (B, K, C)
+        if self.ids is not None:
+            logits.masked_fill_(self.sources.outside.unsqueeze(1), -math.inf)  # and so in `flat`
         shift = (F.logsigmoid(switch) - log_total(flat).view(B, K)).unsqueeze(-1)  # (B, K, 1)
         column = self.sources.column.unsqueeze(1).expand(B, K, J)
         by_shortlist = (shift + logits.gather(-1, column)).masked_fill(
@@ -123,7 +126,7 @@ class Routes:
         )
         return Continuations(*(torch.cat(pair, -1) for pair in parts)), torch.sigmoid(switch)
 
-    def _sources(self, source_words: Tensor, x_mask: Tensor) -> Sources:
+    def _sources(self, source_words: Tensor, x_mask: Tensor, candidates: Tensor | None) -> Sources:
         word = source_words.masked_fill(~x_mask, NO_WORD)
         first = (word.unsqueeze(2) == word.unsqueeze(1)).to(torch.uint8).argmax(2)
         column = self._column(word)
@@ -131,7 +134,11 @@ class Routes:
         placeholder = torch.arange(self.placeholders.start, self.placeholders.stop, device=word.device)
         absent = (column.unsqueeze(2) != placeholder).all(1)
         repeats = ((first != torch.arange(first.shape[1], device=first.device)) & x_mask).any(1)
-        return Sources(word, first, repeats, column, competes, absent)
+        outside = x_mask.new_ones(len(x_mask), 0 if self.ids is None else len(self.ids))
+        if self.ids is not None and candidates is not None:
+            outside.scatter_(1, torch.searchsorted(self.ids, candidates), False)
+            outside[:, [EOS, UNK]] = False  # the first two columns, always
+        return Sources(word, first, repeats, column, competes, absent, outside)
 
     def _by_positions(self, by_position: Tensor) -> tuple[Tensor, Tensor]:
         """The log-probability of all positions with the same word, (B, K, J), and the positions that are left out.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointing.config import Model, Search, checked
-from pointing.corpus.batches import candidates
+from pointing.corpus.batches import candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation import beam
@@ -229,19 +229,20 @@ def test_unk_is_chosen_only_when_asked_for():
     assert all((found[0].choices[:-1] == UNK).all() for found in allowed)
 
 
-def test_only_candidates_compete():
+def test_only_a_sources_own_candidates_compete():
     model, batch = make(seed=8), batch_of(*SOURCES)
-    some = candidates(batch, 8, V, training=False)
-    left_out = sorted(set(range(V)) - set(some.tolist()))
-    assert left_out
-    for row, found in enumerate(search(model, batch, Search(beam=4, nbest=4, max_length=8), candidates=some)):
+    allowed = candidates_by_source(batch, 5, V)
+    left_out = [sorted(set(range(V)) - set(row.tolist())) for row in allowed]
+    assert all(left_out)
+    assert len({tuple(words) for words in left_out}) > 1
+    for row, found in enumerate(search(model, batch, Search(beam=4, nbest=4, max_length=8), candidates=allowed)):
         for one in found:
             names = torch.tensor([names_of(one, batch.source_words[row])])
-            assert not set(one.choices) & set(left_out)
+            assert not set(one.choices) & set(left_out[row])
             parts = model(batch.x[row : row + 1], batch.x_mask[row : row + 1], names)
-            log_p = model.output(*parts, some)[0].gather(1, torch.tensor(one.choices)[:, None])[:, 0]
+            log_p = model.output(*parts, allowed[row])[0].gather(1, torch.tensor(one.choices)[:, None])[:, 0]
             np.testing.assert_allclose(one.log_p, log_p.detach())
-    everything = search(model, batch, Search(), candidates=torch.arange(V))
+    everything = search(model, batch, Search(), candidates=torch.arange(V).repeat(len(SOURCES), 1))
     for one, other in zip(everything, search(model, batch, Search()), strict=True):
         np.testing.assert_array_equal(one[0].choices, other[0].choices)
 
@@ -250,7 +251,7 @@ def test_a_placeholder_that_the_source_lacks_is_never_chosen():
     model, batch = make(seed=9), batch_of((2, 20, 4), (20, 21), words=V)  # 2, 3 and 4 are placeholders
     with torch.no_grad():
         model.output.shortlist.bias[2:5] = 5.0
-    for some in (None, torch.arange(V)):
+    for some in (None, torch.arange(V).repeat(2, 1)):
         one, other = search(model, batch, Search(beam=3, nbest=3, max_length=9), placeholders=3, candidates=some)
         assert {2, 4} & {int(name) for found in one for name in names_of(found, batch.source_words[0])}
         assert not any({3} & set(found.choices) for found in one)
