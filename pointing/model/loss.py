@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -43,7 +44,8 @@ def choices(model: Decoder, batch: Batch, log_l: Tensor, to_attention: bool) -> 
 
     The plain softmax has UNK where there is a word to copy. A pointer network points at every word, at the first
     position that holds it; steps whose word is nowhere in the source are masked. With `to_attention` (§5.3), the
-    target of a word that is neither in the shortlist nor in the source is the position where l_t is highest.
+    target of a word that is neither in the shortlist nor in the source is the word of the source where l_t is highest.
+    The source's end is no word: to point there ends the output, so it would teach the model to stop.
     """
     V, target, mask = model.output.words, batch.target, batch.mask
     if not model.output.can_point:
@@ -52,7 +54,10 @@ def choices(model: Decoder, batch: Batch, log_l: Tensor, to_attention: bool) -> 
         holds = (batch.source_words.unsqueeze(1) == batch.y.unsqueeze(2)) & batch.x_mask.unsqueeze(1)  # (B, T, J)
         return torch.where(target < V, V + holds.int().argmax(2), target), mask & (holds.any(2) | (target >= V))
     if to_attention:
-        return torch.where(target == UNK, V + log_l.detach().argmax(2), target), mask
+        end = batch.x_mask.sum(1, keepdim=True) - 1  # (B, 1), the last position that is not padding
+        at_end = torch.arange(log_l.shape[2], device=end.device) == end  # (B, J)
+        position = log_l.detach().masked_fill(at_end.unsqueeze(1), -math.inf).argmax(2)  # (B, T)
+        return torch.where((target == UNK) & (end > 0), V + position, target), mask
     return target, mask
 
 
