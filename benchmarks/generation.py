@@ -68,7 +68,7 @@ def grown(shape: tuple[int, int, int], sizes: dict[str, int], steps: int) -> tup
     """Sentences per second of one batch on one thread, and the megabytes that the search takes; needs a new process."""
     torch.set_num_threads(1)
     (B, K, J), V = shape, sizes["vocabulary"]
-    model = model_of(sizes, V, V)
+    model = model_of(sizes, V, V).for_search()
     rng = np.random.default_rng(1)
     x = np.pad(rng.integers(2, V, (B, J)), ((0, 0), (0, 1)))
     x_words = np.where(rng.random(x.shape) < 0.2, V + np.arange(J + 1), x) * (x > 0)

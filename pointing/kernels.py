@@ -1,4 +1,4 @@
-"""Autograd functions that do less work than the operations they stand for would."""
+"""Autograd functions that give the same results as PyTorch's own operations with less work or less memory."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-IN_CACHE = 2**19  # numbers of a (steps, V) tensor worked on at a time
+LOGITS_IN_CACHE = 2**19  # numbers of a (steps, V) tensor that are worked on at a time
 
 
 def log_softmax_at(x: Tensor, weight: Tensor, bias: Tensor, column: Tensor) -> Tensor:
-    """log softmax(x Wᵀ + b) at one column a row, (N,): x (N, R), weight (V, R), bias (V,), column (N,)."""
+    """log softmax(x Wᵀ + b) at one column of each row, (N,): x (N, R), weight (V, R), bias (V,), column (N,)."""
     log_p: Tensor = _LogSoftmaxAt.apply(*_autocast(x, weight, bias), column)  # type: ignore[no-untyped-call]
     return log_p
 
 
 def distinct_rows(x: Tensor, rows: Tensor) -> Tensor:
     """x[rows] for rows that are all different: the gradient is copied back, not added up, which costs far less."""
-    some: Tensor = _DistinctRows.apply(x, rows)  # type: ignore[no-untyped-call]
-    return some
+    selected: Tensor = _DistinctRows.apply(x, rows)  # type: ignore[no-untyped-call]
+    return selected
 
 
 def sparse_rows(weight: Tensor, rows: Tensor) -> Tensor:
     """weight[rows], whose gradient is sparse: neither pass touches the other rows, however many there are."""
-    some: Tensor = _SparseRows.apply(weight, rows)  # type: ignore[no-untyped-call]
-    return some
+    selected: Tensor = _SparseRows.apply(weight, rows)  # type: ignore[no-untyped-call]
+    return selected
 
 
 def noisy_tanh(x: Tensor, alpha: float, c: float) -> Tensor:
@@ -36,10 +36,11 @@ def noisy_tanh(x: Tensor, alpha: float, c: float) -> Tensor:
 
 
 class _LogSoftmaxAt(torch.autograd.Function):
-    """Holds one (N, V) tensor where log_softmax and nll hold three, and goes over it twice less.
+    """Keeps one (N, V) tensor, where log_softmax and nll_loss keep three, and passes over it two times less.
 
-    The logits become exp(logits - their largest) in place, chunks of rows staying in the cache from pass to pass. With
-    their sum taken off at the column that is the gradient but for a factor a row, which is left to the narrow x.
+    The logits become p = exp(logits - their largest) in place, a few rows at a time, so that these stay in the cache.
+    The gradient of the logits is -(grad / total) (p - total at the column), row by row. `forward` stores the second
+    factor in p; `backward` multiplies the first factor, one number for each row, into x, which is narrower than p.
     """
 
     @staticmethod
@@ -47,15 +48,15 @@ class _LogSoftmaxAt(torch.autograd.Function):
         p = torch.addmm(bias, x, weight.t())  # (N, V)
         gold = exact(p.gather(1, column.unsqueeze(1)).squeeze(1))
         largest, total = torch.empty_like(gold), torch.empty_like(gold)
-        for some in _chunks(p):
-            logits = exact(p[some])
-            torch.amax(logits, 1, out=largest[some])
-            torch.sum(logits.sub_(largest[some].unsqueeze(1)).exp_(), 1, out=total[some])
+        for rows in _chunks(p):
+            logits = exact(p[rows])
+            torch.amax(logits, 1, out=largest[rows])
+            torch.sum(logits.sub_(largest[rows].unsqueeze(1)).exp_(), 1, out=total[rows])
             if logits.dtype != p.dtype:
-                p[some] = logits
+                p[rows] = logits
         gold -= largest
-        less = (gold.exp() - total).clamp_(min=torch.finfo(p.dtype).min)  # float16 ends at 65,504
-        ctx.save_for_backward(x, weight, p.scatter_(1, column.unsqueeze(1), less.unsqueeze(1).to(p.dtype)), total)
+        at_gold = (gold.exp() - total).clamp_(min=torch.finfo(p.dtype).min)  # float16 ends at 65,504
+        ctx.save_for_backward(x, weight, p.scatter_(1, column.unsqueeze(1), at_gold.unsqueeze(1).to(p.dtype)), total)
         return gold - total.log()
 
     @staticmethod
@@ -68,7 +69,10 @@ class _LogSoftmaxAt(torch.autograd.Function):
 
 
 class _NoisyTanh(torch.autograd.Function):
-    """Keeps one tensor, the slope, 1 inside [-1, 1] and 1 - α - 4 c ξ s σ(d²) (1 - σ(d²)) d beyond, s = σ(d²) - 0.5."""
+    """Keeps one tensor for the backward pass, the slope.
+
+    It is 1 inside [-1, 1], and outside 1 - α - 4 c ξ s σ(d²) (1 - σ(d²)) d with s = σ(d²) - 0.5.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, alpha: float, c: float) -> Tensor:
@@ -115,18 +119,18 @@ class _SparseRows(_Rows):
 
 
 def _chunks(x: Tensor) -> Iterator[slice]:
-    """Slices of x's rows that stay in the cache."""
-    rows = max(1, IN_CACHE // x.shape[1])
+    """Slices of rows of x, each small enough to stay in the cache."""
+    rows = max(1, LOGITS_IN_CACHE // x.shape[1])
     return (slice(start, min(start + rows, len(x))) for start in range(0, len(x), rows))
 
 
 def exact(x: Tensor) -> Tensor:
-    """Probabilities are computed in float32 at least, whatever autocast made of the matrix products."""
+    """x in float32 at least: probabilities are computed so, even if autocast made the matrix products float16."""
     return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
 
 
 def _autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """What F.linear does to its inputs under autocast, for an autograd function of our own."""
+    """Casts the inputs of an autograd function of our own as autocast casts those of F.linear."""
     device = tensors[0].device.type
     if not torch.is_autocast_enabled(device):
         return tensors

@@ -52,13 +52,28 @@ class PointerSoftmax(nn.Module):
         self.switch = switch
         self.network = network
 
+    @property
+    def has_switch(self) -> bool:
+        """True if the layer computes d_t, False if d_t is held at 1 or at 0."""
+        return isinstance(self.switch, Switch)
+
+    @property
+    def has_shortlist(self) -> bool:
+        """False if d_t is held at 0: the layer only points."""
+        return self.shortlist is not None
+
+    @property
+    def can_point(self) -> bool:
+        """False if d_t is held at 1: the layer is the plain softmax."""
+        return not isinstance(self.switch, NeverPoint)
+
     # Training: what was chosen is known, so only its probability is computed.
 
     def log_likelihood(
         self,
         readout: Tensor,
         evidence: Tensor,
-        location: Tensor | Annotations,
+        log_l: Tensor | Annotations,
         target: Tensor,
         mask: Tensor | None = None,
         candidates: Tensor | None = None,
@@ -66,51 +81,51 @@ class PointerSoftmax(nn.Module):
         """log p(y_t, z_t | (y, z)_<t, x) with z_t observed (paper §4), (B, T); 0 at padded steps.
 
         log p(z_t) + (z_t ? log w_t[word] : log l_t[position]), each softmax only at the steps that use it.
-        `location` is log l (B, T, J), -inf where nothing may be copied, or Annotations; `mask` (B, T) is True at
+        `log_l` is (B, T, J), -inf where nothing may be copied, or Annotations; `mask` (B, T) is True at
         real steps. `candidates` (C,) are the only shortlist words that compete (the large-vocabulary trick); the
         target's own words always do. The shortlist's gradients are then sparse, for an optimiser that takes them
         (SparseAdam, Adagrad, SGD).
         """
         mask = torch.ones_like(target, dtype=torch.bool) if mask is None else mask
         z = target < self.words  # (B, T), True = shortlist
-        real, at_word, at_place = _steps(mask), _steps(mask & z), _steps(mask & ~z)
-        evidence = evidence if isinstance(self.switch, Switch) else evidence[..., :1]  # not gathered if unread
-        switch = self._switch(_rows(evidence, real), _rows(_copyable(location, target), real))  # (N,)
+        real, at_word, at_position = _steps(mask), _steps(mask & z), _steps(mask & ~z)
+        evidence = evidence if self.has_switch else evidence[..., :1]  # a held switch reads only the shape
+        switch = self._switch(_rows(evidence, real), _rows(_copyable(log_l, target), real))  # (N,)
         log_d = F.logsigmoid(torch.where(_rows(z, real), switch, -switch))  # (N,)
         log_w = self._log_w_of(_rows(readout, at_word), _rows(target, at_word), candidates)
-        position = _rows(target, at_place) - self.words
-        log_l = self._log_l(location, at_place).gather(-1, position.unsqueeze(-1)).squeeze(-1)
+        position = _rows(target, at_position) - self.words
+        log_l_of = self._log_l(log_l, at_position).gather(-1, position.unsqueeze(-1)).squeeze(-1)
         log_p = log_d.new_zeros(target.numel()).index_copy(0, real, log_d)
-        log_p = log_p.index_add(0, at_word, log_w).index_add(0, at_place, log_l)
+        log_p = log_p.index_add(0, at_word, log_w).index_add(0, at_position, log_l_of)
         return log_p.view_as(target)
 
     def log_marginal(
         self,
         readout: Tensor,
         evidence: Tensor,
-        location: Tensor | Annotations,
-        x_words: Tensor,
-        word: Tensor,
+        log_l: Tensor | Annotations,
+        source_words: Tensor,
+        y: Tensor,
         mask: Tensor | None = None,
         candidates: Tensor | None = None,
     ) -> Tensor:
         """log p(y_t | y_<t, x) with z_t summed out, (B, T): for when no choice was observed. Not the paper's.
 
-        The word's probability by the shortlist plus that of every position that holds it. `x_words` (B, J) names
-        the source's words: a shortlist id, or V + the first position of the same word. `word` (B, T) likewise.
+        The probability of the word y_t by the shortlist plus that of every position that holds it. `source_words`
+        (B, J) names the source's words: a shortlist id, or V + the first position of the same word; so does `y` (B, T).
         """
-        mask = torch.ones_like(word, dtype=torch.bool) if mask is None else mask
+        mask = torch.ones_like(y, dtype=torch.bool) if mask is None else mask
         real = _steps(mask)
-        said = _rows(word, real)  # (N,)
-        switch = self._switch(_rows(evidence, real), _rows(_copyable(location, word), real))  # (N,)
-        known = _steps(said < self.words)
-        log_w = self._log_w_of(_rows(readout, real[known]), said[known], candidates)
-        by_word = F.logsigmoid(switch) + log_w.new_full(said.shape, -math.inf).index_copy(0, known, log_w)
-        same = x_words[real // word.shape[1]] == said.unsqueeze(1)  # (N, J)
-        log_l = self._log_l(location, real).masked_fill(~same, -math.inf)
-        by_place = F.logsigmoid(-switch).unsqueeze(1) + log_l  # (N, J)
-        log_p = _logsumexp(torch.cat([by_word.unsqueeze(1), by_place], 1))
-        return log_p.new_zeros(word.numel()).index_copy(0, real, log_p).view_as(word)
+        word = _rows(y, real)  # (N,)
+        switch = self._switch(_rows(evidence, real), _rows(_copyable(log_l, y), real))  # (N,)
+        in_shortlist = _steps(word < self.words)
+        log_w = self._log_w_of(_rows(readout, real[in_shortlist]), word[in_shortlist], candidates)
+        by_word = F.logsigmoid(switch) + log_w.new_full(word.shape, -math.inf).index_copy(0, in_shortlist, log_w)
+        same = source_words[real // y.shape[1]] == word.unsqueeze(1)  # (N, J)
+        log_l_of = self._log_l(log_l, real).masked_fill(~same, -math.inf)
+        by_position = F.logsigmoid(-switch).unsqueeze(1) + log_l_of  # (N, J)
+        log_p = _logsumexp(torch.cat([by_word.unsqueeze(1), by_position], 1))
+        return log_p.new_zeros(y.numel()).index_copy(0, real, log_p).view_as(y)
 
     # Test: everything that could be chosen.
 
@@ -118,62 +133,61 @@ class PointerSoftmax(nn.Module):
         self,
         readout: Tensor,
         evidence: Tensor,
-        location: Tensor | Annotations,
+        log_l: Tensor | Annotations,
         candidates: Tensor | None = None,
     ) -> Tensor:
         """The whole log f_t, (B, T, V + J); -inf at words that are no candidates and at masked positions."""
         candidates = None if candidates is None else _different(candidates)
-        by_word, by_place = self._log_f(readout, evidence, location, candidates)
+        by_word, by_position = self._log_f(readout, evidence, log_l, candidates)
         if candidates is not None:
-            everything = by_word.new_full((*by_word.shape[:-1], self.words), -math.inf)
-            by_word = everything.index_copy(-1, candidates, by_word)
-        return torch.cat([by_word, by_place], -1)
+            all_words = by_word.new_full((*by_word.shape[:-1], self.words), -math.inf)
+            by_word = all_words.index_copy(-1, candidates, by_word)
+        return torch.cat([by_word, by_position], -1)
 
     def top(
         self,
         k: int,
         readout: Tensor,
         evidence: Tensor,
-        location: Tensor | Annotations,
+        log_l: Tensor | Annotations,
         candidates: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The k most probable choices, best first: (log f_t, choice), both (B, T, k). k = 1 is the paper's argmax."""
         candidates = None if candidates is None else _different(candidates)
-        log_f = torch.cat(self._log_f(readout, evidence, location, candidates), -1)  # (B, T, C + J)
+        log_f = torch.cat(self._log_f(readout, evidence, log_l, candidates), -1)  # (B, T, C + J)
         log_p, choice = log_f.topk(k, -1)
         if candidates is not None:
             column = choice.clamp(max=len(candidates) - 1)
-            place = choice - len(candidates) + self.words
-            choice = torch.where(choice < len(candidates), candidates[column], place)
+            pointer = choice - len(candidates) + self.words
+            choice = torch.where(choice < len(candidates), candidates[column], pointer)
         return log_p, choice
 
-    def marginalize(self, log_f: Tensor, x_words: Tensor) -> Tensor:
-        """log f_t with the same word's columns summed into one, the others -inf, (B, T, V + J). Not the paper's.
+    def marginalize(self, log_f: Tensor, source_words: Tensor) -> Tensor:
+        """log f_t with all columns of the same word summed into one, the others -inf, (B, T, V + J). Not the paper's.
 
-        A word's column is the name that `x_words` (B, J) gives it: its shortlist id, or V + its first position.
+        The sum stands in the column that `source_words` (B, J) gives: a shortlist id, or V + the first position.
         """
-        by_word, by_place = log_f.split([self.words, x_words.shape[1]], -1)
-        name = x_words.unsqueeze(1).expand_as(by_place)  # (B, T, J)
-        log_p = torch.cat([by_word, torch.full_like(by_place, -math.inf)], -1)
-        largest = log_p.scatter_reduce(-1, name, by_place, "amax")
+        by_word, by_position = log_f.split([self.words, source_words.shape[1]], -1)
+        column = source_words.unsqueeze(1).expand_as(by_position)  # (B, T, J)
+        log_p = torch.cat([by_word, torch.full_like(by_position, -math.inf)], -1)
+        largest = log_p.scatter_reduce(-1, column, by_position, "amax")
         finite = largest.masked_fill(largest == -math.inf, 0)
-        total = (log_p - finite).exp().scatter_add(-1, name, (by_place - finite.gather(-1, name)).exp())
+        total = (log_p - finite).exp().scatter_add(-1, column, (by_position - finite.gather(-1, column)).exp())
         return finite + total.log()
 
     # The parts.
 
     def _log_f(
-        self, readout: Tensor, evidence: Tensor, location: Tensor | Annotations, candidates: Tensor | None
+        self, readout: Tensor, evidence: Tensor, log_l: Tensor | Annotations, candidates: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """log d_t w_t (B, T, C) and log (1 - d_t) l_t (B, T, J)."""
-        log_l = self._log_l(location)
-        switch = self._switch(evidence, _copyable(location, evidence[..., 0])).unsqueeze(-1)  # (B, T, 1)
+        switch = self._switch(evidence, _copyable(log_l, evidence[..., 0])).unsqueeze(-1)  # (B, T, 1)
         if self.shortlist is None:
             C = self.words if candidates is None else len(candidates)
             log_w = switch.new_full((*switch.shape[:-1], C), -math.inf)
         else:
             log_w = exact(F.linear(readout, *self._weights(candidates))).log_softmax(-1)
-        return F.logsigmoid(switch) + log_w, F.logsigmoid(-switch) + log_l
+        return F.logsigmoid(switch) + log_w, F.logsigmoid(-switch) + self._log_l(log_l)
 
     def _switch(self, evidence: Tensor, copyable: Tensor) -> Tensor:
         """The logit of d_t, without evidence's last axis; where nothing can be copied d_t is 1."""
@@ -198,20 +212,23 @@ class PointerSoftmax(nn.Module):
             return weight, bias
         return sparse_rows(weight, candidates), sparse_rows(bias, candidates)
 
-    def _log_l(self, location: Tensor | Annotations, steps: Tensor | None = None) -> Tensor:
+    def _log_l(self, log_l: Tensor | Annotations, steps: Tensor | None = None) -> Tensor:
         """log l_t at all steps (B, T, J), or at some of them (N, J)."""
-        if isinstance(location, Tensor):
-            return exact(location if steps is None else _rows(location, steps))
+        if isinstance(log_l, Tensor):
+            return exact(log_l if steps is None else _rows(log_l, steps))
         if self.network is None:
             raise ValueError(
                 "Annotations need the layer's own pointer network: PointerSoftmax(..., network=PointerNetwork(Q, A))"
             )
-        log_l: Tensor = self.network(location, steps)
-        return log_l
+        pointed: Tensor = self.network(log_l, steps)
+        return pointed
 
 
-class PointerNetwork(nn.Module):
-    """The location softmax as a pointer network (paper §4.1): l_tj ∝ exp(v · tanh(W h_j + U query_t + b))."""
+class AdditiveScores(nn.Module):
+    """e_tj = v · tanh(W h_j + U query_t + b): how well a query fits each source position.
+
+    The attention of a decoder (paper §3) and the pointer network (§4.1) both start from these scores.
+    """
 
     def __init__(self, query: int, annotation: int, hidden: int | None = None) -> None:
         super().__init__()
@@ -220,15 +237,22 @@ class PointerNetwork(nn.Module):
         self.query = nn.Linear(query, hidden, bias=False)
         self.score = nn.Linear(hidden, 1, bias=False)  # a bias here would cancel in the softmax
 
+    def scores(self, keys: Tensor, query: Tensor) -> Tensor:
+        """e_t (…, J) from keys W h_j + b (…, J, hidden) and queries (…, Q)."""
+        e: Tensor = self.score(torch.tanh(keys + self.query(query).unsqueeze(-2))).squeeze(-1)
+        return exact(e)
+
+
+class PointerNetwork(AdditiveScores):
+    """The location softmax as a pointer network (paper §4.1): l_t = softmax(e_t)."""
+
     def forward(self, at: Annotations, steps: Tensor | None = None) -> Tensor:
         """log l at all steps (B, T, J), or at some of them (N, J)."""
+        keys = self.key(at.h)  # (B, J, hidden)
         if steps is None:
-            key, query, x_mask = self.key(at.h).unsqueeze(1), at.query, at.x_mask.unsqueeze(1)  # (B, 1, J, …)
-        else:
-            example = steps // at.query.shape[1]
-            key, query, x_mask = self.key(at.h)[example], _rows(at.query, steps), at.x_mask[example]  # (N, J, …)
-        e = self.score(torch.tanh(key + self.query(query).unsqueeze(-2))).squeeze(-1)  # (B, T, J) or (N, J)
-        return masked_log_softmax(exact(e), x_mask)
+            return masked_log_softmax(self.scores(keys.unsqueeze(1), at.query), at.x_mask.unsqueeze(1))
+        example = steps // at.query.shape[1]
+        return masked_log_softmax(self.scores(keys[example], _rows(at.query, steps)), at.x_mask[example])
 
 
 class Switch(nn.Module):
@@ -266,7 +290,7 @@ class Switch(nn.Module):
 
 
 class _Held(nn.Module):
-    """A switch that does not move."""
+    """A switch whose logit is constant."""
 
     logit: float
 
@@ -304,15 +328,15 @@ class NoisyTanh(nn.Module):
 def masked_log_softmax(e: Tensor, mask: Tensor) -> Tensor:
     """log softmax over the last axis where mask is True, -inf elsewhere; a row without any True is -inf, not NaN."""
     mask = mask.expand_as(e)
-    alive = mask | ~mask.any(-1, keepdim=True)  # a dead row is computed as if it were whole, then struck out
+    alive = mask | ~mask.any(-1, keepdim=True)  # a row without any True is computed as if it were all True
     return e.masked_fill(~alive, -math.inf).log_softmax(-1).masked_fill(~mask, -math.inf)
 
 
-def _copyable(location: Tensor | Annotations, step: Tensor) -> Tensor:
-    """(B, T): is there any position that may be copied? `step` is anything of that shape."""
-    if isinstance(location, Tensor):
-        return (location > -math.inf).any(-1)
-    return location.x_mask.any(-1, keepdim=True).expand(step.shape)
+def _copyable(log_l: Tensor | Annotations, like: Tensor) -> Tensor:
+    """(B, T): True where at least one position may be copied. `like` is any tensor of that shape."""
+    if isinstance(log_l, Tensor):
+        return (log_l > -math.inf).any(-1)
+    return log_l.x_mask.any(-1, keepdim=True).expand(like.shape)
 
 
 def _steps(mask: Tensor) -> Tensor:
@@ -321,12 +345,12 @@ def _steps(mask: Tensor) -> Tensor:
 
 
 def _rows(x: Tensor, steps: Tensor) -> Tensor:
-    """x (B, T, …) at some steps, (N, …)."""
+    """The rows of x (B, T, …) at the given steps, (N, …)."""
     return distinct_rows(x.flatten(0, 1), steps)
 
 
 def _different(candidates: Tensor, *more: Tensor) -> Tensor:
-    """Candidate words, and more of them, each once and in order; no candidate at all is an error."""
+    """All words of `candidates` and of `more`, each once, sorted; no candidate at all is an error."""
     if candidates.numel() == 0:
         raise ValueError("the set of candidate words is empty: give at least one word id, or None for all words")
     different: Tensor = torch.cat([candidates, *more]).unique()
@@ -334,6 +358,6 @@ def _different(candidates: Tensor, *more: Tensor) -> Tensor:
 
 
 def _logsumexp(x: Tensor) -> Tensor:
-    """logsumexp over the last axis whose gradient is 0, not NaN, at -inf and in rows of nothing but -inf."""
-    nothing = (x == -math.inf).all(-1)
-    return x.masked_fill(nothing.unsqueeze(-1), 0).logsumexp(-1).masked_fill(nothing, -math.inf)
+    """logsumexp over the last axis; its gradient is 0, not NaN, at -inf, also in rows that are all -inf."""
+    empty = (x == -math.inf).all(-1)
+    return x.masked_fill(empty.unsqueeze(-1), 0).logsumexp(-1).masked_fill(empty, -math.inf)

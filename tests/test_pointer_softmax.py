@@ -252,8 +252,8 @@ def test_padded_steps_and_positions_change_nothing():
     readout, evidence, log_l, target, mask = inputs()
     log_p = layer.log_likelihood(readout, evidence, log_l, target, mask)
     assert (log_p[~mask] == 0).all()
-    x_words = torch.full((B, J), V)
-    marginal = layer.log_marginal(readout, evidence, log_l, x_words, target, mask)
+    source_words = torch.full((B, J), V)
+    marginal = layer.log_marginal(readout, evidence, log_l, source_words, target, mask)
     readout[~mask], evidence[~mask], target[~mask] = INF, -INF, 0
     wider = torch.cat([log_l, torch.full((B, T, 2), -INF)], -1)
     log_p_again = layer.log_likelihood(readout, evidence, wider, target, mask)
@@ -283,14 +283,14 @@ def test_gradcheck_of_the_marginal_and_of_the_pointer_network():
     layer = make(network=True, activation="noisy-tanh")
     readout, evidence, *_ = inputs()
     at = annotations()
-    x_words = torch.tensor([[0, V + 1, 3, 3, V + 1], [2, 2, 2, 2, 0], [6, 0, 0, 0, 0]])
+    source_words = torch.tensor([[0, V + 1, 3, 3, V + 1], [2, 2, 2, 2, 0], [6, 0, 0, 0, 0]])
     word = torch.tensor([[0, V + 1, 3, 5], [2, 2, 1, 4], [6, 6, 0, 1]])
     mask = torch.ones(B, T, dtype=torch.bool)
     mask[2, 3] = False
 
     def marginal(readout, evidence, query, h):
         location = Annotations(query, h, at.x_mask)
-        return layer.log_marginal(readout, evidence, location, x_words, word, mask)
+        return layer.log_marginal(readout, evidence, location, source_words, word, mask)
 
     def joint(readout, evidence, query, h):
         location = Annotations(query, h, at.x_mask)
@@ -304,12 +304,12 @@ def test_gradcheck_of_the_marginal_and_of_the_pointer_network():
 def test_marginal_loss_equals_the_marginalized_f_t():
     layer = make()
     readout, evidence, log_l, _, mask = inputs()
-    x_words = torch.tensor([[0, V + 1, 3, 3, V + 1], [2, 2, 2, 2, 0], [6, V + 1, V + 2, 1, V + 1]])
+    source_words = torch.tensor([[0, V + 1, 3, 3, V + 1], [2, 2, 2, 2, 0], [6, V + 1, V + 2, 1, V + 1]])
     word = torch.tensor([[0, V + 1, 3, 5], [2, 2, 1, 4], [V + 1, V + 2, 0, 1]])
-    merged = layer.marginalize(layer(readout, evidence, log_l), x_words)
+    merged = layer.marginalize(layer(readout, evidence, log_l), source_words)
     torch.testing.assert_close(merged.exp().sum(-1), torch.ones(B, T).double())
     expected = merged.gather(-1, word.unsqueeze(-1)).squeeze(-1)
-    log_p = layer.log_marginal(readout, evidence, log_l, x_words, word, mask)
+    log_p = layer.log_marginal(readout, evidence, log_l, source_words, word, mask)
     torch.testing.assert_close(log_p, expected.masked_fill(~mask, 0))
 
 
@@ -385,7 +385,7 @@ def test_many_rows_and_words_take_the_chunks_path(monkeypatch):
 
     whole = make().log_likelihood(*inputs())
     layer = make()
-    monkeypatch.setattr(module, "IN_CACHE", 1)
+    monkeypatch.setattr(module, "LOGITS_IN_CACHE", 1)
     log_p = layer.log_likelihood(*inputs())
     torch.testing.assert_close(log_p, whole)
     log_p.sum().backward()

@@ -136,26 +136,37 @@ class CandidateTranslations(NamedTuple):
         return translated
 
 
-def candidates(
-    batch: Batch,
-    size: int,
-    V: int,
-    translations: CandidateTranslations | None = None,
-    training: bool = True,
-) -> Tensor:
-    """The target words that compete in this batch (large-vocabulary trick, paper §5.2), sorted, at least `size`.
+def candidates(batch: Batch, size: int, V: int, translations: CandidateTranslations | None = None) -> Tensor:
+    """The target words (C,) that compete in this batch in training (large-vocabulary trick, paper §5.2), sorted.
 
-    The source's words and their translations, in training the gold words, then the most common target words.
+    The source's words and their translations, the words to predict, then the most common target words: `size` words,
+    or more if the first ones are more already.
     """
     import torch
 
-    source_words = batch.source_words[batch.x_mask].numpy()
-    wanted = [np.array([EOS, UNK]), source_words[source_words < V]]
-    if training:
-        y = batch.y[batch.mask].numpy()
-        wanted.append(y[y < V])
+    x, source_words = batch.x[batch.x_mask].numpy(), batch.source_words[batch.x_mask].numpy()
+    return torch.from_numpy(_candidates(x, [source_words, batch.y[batch.mask].numpy()], size, V, translations))
+
+
+def candidates_by_source(batch: Batch, size: int, V: int, translations: CandidateTranslations | None = None) -> Tensor:
+    """The target words (B, C) that compete at test, for each source its own: its output depends on no other source.
+
+    Chosen as in training, but without words to predict. Rows with fewer than C words are filled up with EOS.
+    """
+    import torch
+
+    sources = zip(batch.x.numpy(), batch.source_words.numpy(), batch.x_mask.numpy(), strict=True)
+    rows = [_candidates(x[mask], [source_words[mask]], size, V, translations) for x, source_words, mask in sources]
+    padded = np.full((len(rows), max(map(len, rows))), EOS)
+    for row, words in zip(padded, rows, strict=True):
+        row[: len(words)] = words
+    return torch.from_numpy(padded)
+
+
+def _candidates(x: Longs, words: list[Longs], size: int, V: int, translations: CandidateTranslations | None) -> Longs:
+    required = [np.array([EOS, UNK]), *(part[part < V] for part in words)]
     if translations is not None:
-        wanted.append(translations.of(np.unique(batch.x[batch.x_mask].numpy())))
-    chosen = np.unique(np.concatenate(wanted))
+        required.append(translations.of(np.unique(x)))
+    chosen = np.unique(np.concatenate(required))
     common = np.setdiff1d(np.arange(min(V, size)), chosen, assume_unique=True)  # ids go from common to rare
-    return torch.from_numpy(np.sort(np.concatenate([chosen, common[: max(0, size - len(chosen))]])))
+    return np.sort(np.concatenate([chosen, common[: max(0, size - len(chosen))]]))

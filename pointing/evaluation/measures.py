@@ -29,7 +29,6 @@ from pointing.evaluation.significance import Measure, ratio
 from pointing.generation.output import Output
 from pointing.model.loss import observed
 from pointing.model.run import Run
-from pointing.pointer_softmax import Switch
 from pointing.system.files import count_lines, read_blocks, read_lines, read_text
 from pointing.system.progress import progress
 from pointing.text import entities
@@ -212,7 +211,7 @@ def switch_measures(run: Run, test: EvaluationSet) -> SwitchResult | None:
     source_tags, tags = test.source_tags, test.reference_tags
     paired = None if source_tags is None or tags is None else list(zip(source_tags, tags, strict=True))
     can_encode = not config.pointers.uses_entities or config.pointers.tagger is not None or paired is not None
-    if not isinstance(run.model.output.switch, Switch) or not can_encode:
+    if not run.model.output.has_switch or not can_encode:
         return None
     steps, pairs = [], 0
     for reference in test.references:
@@ -241,7 +240,6 @@ def _steps(run: Run, batch: Batch, example: npt.NDArray[np.int64]) -> list[npt.N
     batch = batch.to(next(model.parameters()).device)
     _, evidence, log_l = model(batch.x, batch.x_mask, batch.y)
     mask, shortlist, pointing, right = observed(run.config, model, batch, log_l)
-    assert isinstance(model.output.switch, Switch)
     d = model.output.switch(evidence[mask]).sigmoid()
     parts = (d.float(), shortlist[mask], pointing[mask], right[mask])
     d_t, z_t, *pointers = (part.cpu().numpy() for part in parts)

@@ -17,12 +17,13 @@ from torch import Tensor
 from torch import distributed as dist
 
 from pointing.config import Search
-from pointing.corpus.batches import CandidateTranslations, candidates
+from pointing.corpus.batches import CandidateTranslations, candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
-from pointing.generation.beam import Hypothesis, not_training, search
+from pointing.generation.beam import Hypothesis, search
 from pointing.generation.output import Output, Writer
 from pointing.generation.reader import Line, LineReader, as_batch
+from pointing.model.decoder import SearchForm, not_training
 from pointing.model.run import Run
 from pointing.text.entities import Tagged
 
@@ -38,6 +39,11 @@ class Generator:
         self.lexicon, self.model = run.lexicon, run.model
         self.read = LineReader(run.lexicon)
         self.translations = CandidateTranslations.of_lexicon(run.lexicon)
+        self._for_search: SearchForm[Any] | None = None  # the model as search uses it, from the first search on
+
+    def weights_changed(self) -> None:
+        """The next search lays the weights out anew."""
+        self._for_search = None
 
     def generate(
         self,
@@ -88,9 +94,10 @@ class Generator:
             batch = as_batch([lines[row] for row in rows])
             words = self._candidates(batch, settings)
             entities = self.lexicon.target.placeholders
-            return search(self.model, batch, settings, candidates=words, placeholders=entities, locations=locations)
+            return search(model, batch, settings, candidates=words, placeholders=entities, locations=locations)
 
         with not_training(self.model), _side_by_side(len(batches)) as each:
+            model = self._for_search = self._for_search or self.model.for_search()
             for rows, found in zip(batches, each(work, batches), strict=True):
                 for row, hypotheses in zip(rows, found, strict=True):
                     outputs[row] = writer.write(hypotheses, lines[row], first + row)
@@ -111,12 +118,9 @@ class Generator:
             order = order[taken:]
 
     def _candidates(self, batch: Batch, settings: Search) -> Tensor | None:
-        size = settings.large_vocabulary
-        return (
-            None
-            if size is None
-            else candidates(batch, size, len(self.lexicon.target), self.translations, training=False)
-        )
+        if settings.large_vocabulary is None:
+            return None
+        return candidates_by_source(batch, settings.large_vocabulary, len(self.lexicon.target), self.translations)
 
 
 @contextmanager

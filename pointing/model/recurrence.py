@@ -1,9 +1,9 @@
-"""The loops over time, with their gradients by hand: only what must wait for the step before it is inside them.
+"""The loops over time for training, with gradients by hand. Only what depends on the step before is inside a loop.
 
-Autograd would add every step's part to the weights' gradients as it comes, a (3S, S) matrix read and written T times.
-Here the steps' gradients are kept, and each weight's gradient is one matrix product after the loop; the activations of
-the attention, the largest tensor by far, are computed twice instead of kept. Weights that the loop multiplies by are
-laid out once for it. All tensors are time-major: T steps, D directions, B examples; widths S state, A annotation.
+Autograd would add to the gradient of each weight at every step: it would read and write a (3S, S) matrix T times. Here
+the gradients of all steps are kept, and the gradient of each weight is one matrix product after the loop. The largest
+tensor by far, the hidden layer of the attention, is computed twice instead of kept. Weights are laid out once for all
+steps. All tensors are time-major: T steps, D directions, B examples; widths S state, A annotation.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-IN_CACHE = 2**16  # numbers of the attention's (B, J, A) tensor worked on at a time
-LARGE = 2**20  # numbers of a matrix that no core's cache holds
+from pointing.kernels import exact
+
+ATTENTION_NUMBERS_IN_CACHE = 2**16  # numbers of the attention's (B, J, A) tensor that are worked on at a time
+MATRIX_NUMBERS_IN_CACHE = 2**20  # a matrix of more numbers does not fit into the cache of a core
 
 
 def gru(gates: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """GRUs side by side: every state (T, D, B, S), from gates = W x + b (T, D, B, 3S) and the first state s (D, B, S).
 
-    s_t = u s_{t-1} + (1 - u) s̃_t; the reset gate multiplies U s_{t-1} + b, after the product, as dl4mt and torch have
-    it. `weight` is U (D, 3S, S), `bias` (D, 3S): reset, update, new.
+    s_t = u s_{t-1} + (1 - u) s̃_t; the reset gate multiplies U s_{t-1} + b, after the product, as in dl4mt and torch.
+    `weight` is U (D, 3S, S), `bias` (D, 3S): reset, update, new.
     """
     with torch.autocast(gates.device.type, enabled=False):  # rounding would add up over the steps
         states: Tensor = _GRU.apply(*_exact(gates, s, weight, bias))  # type: ignore[no-untyped-call]
@@ -29,7 +31,7 @@ def gru(gates: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 class Weights(NamedTuple):
-    """What the conditional GRU multiplies by: first GRU, attention, second GRU."""
+    """The weights of the conditional GRU: first GRU, attention, second GRU."""
 
     first: Tensor  # (3S, S)
     first_bias: Tensor  # (3S,)
@@ -55,7 +57,7 @@ def conditional_gru(
 
 
 def step(gates: Tensor, recurrent: Tensor, s: Tensor) -> Tensor:
-    """One step of a GRU alone, from gates = W x + b, recurrent = U s + b (…, 3S) and s (…, S)."""
+    """One step of a GRU, from gates = W x + b, recurrent = U s + b (…, 3S) and s (…, S)."""
     S = s.shape[-1]
     reset, update = torch.sigmoid(gates[..., : 2 * S] + recurrent[..., : 2 * S]).chunk(2, -1)
     return torch.lerp(torch.tanh(torch.addcmul(gates[..., 2 * S :], reset, recurrent[..., 2 * S :])), s, update)
@@ -66,25 +68,25 @@ class _GRU(torch.autograd.Function):
     def forward(ctx: Any, gates: Tensor, s: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         states = gates.new_empty(len(gates) + 1, *s.shape)
         states[0] = s
-        kept = _sums(gates, bias.unsqueeze(1))
-        cell, s_t = _Cell(kept), states.unbind(0)
+        cell_values = _sums(gates, bias.unsqueeze(1))
+        cell, s_t = _Cell(cell_values), states.unbind(0)
         across = _across(_to_cell(weight, 1))
         for t in range(len(gates)):
             cell.recurrent[t].baddbmm_(s_t[t], across)
             cell.forward(t, s_t[t], out=s_t[t + 1])
-        ctx.save_for_backward(states, kept, weight)
+        ctx.save_for_backward(states, cell_values, weight)
         return states[1:]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
-        states, kept, weight = ctx.saved_tensors
-        gradients = torch.empty_like(kept)
-        cell, grad_cell = _Cell(kept), _Cell(gradients)
+        states, cell_values, weight = ctx.saved_tensors
+        gradients = torch.empty_like(cell_values)
+        cell, grad_cell = _Cell(cell_values), _Cell(gradients)
         s_t, grad_t = states.unbind(0), grad.unbind(0)
         across = _to_cell(weight, 1)
         grad_s = torch.zeros_like(states[0])
-        for t in reversed(range(len(kept))):
+        for t in reversed(range(len(cell_values))):
             grad_s += grad_t[t]
             direct = cell.backward(t, grad_s, s_t[t], grad_cell)
             grad_s = direct.baddbmm_(grad_cell.recurrent[t], across)
@@ -95,7 +97,7 @@ class _GRU(torch.autograd.Function):
 
 
 class _ConditionalGRU(torch.autograd.Function):
-    """What is multiplied by s'_t lies side by side, in one tensor (T, B, A + 4S): Q s'_t, then the second cell."""
+    """All products with s'_t lie side by side in one tensor (T, B, A + 4S): Q s'_t, then those of the second cell."""
 
     @staticmethod
     def forward(ctx: Any, gates: Tensor, s: Tensor, keys: Tensor, h: Tensor, x_mask: Tensor, *weights: Tensor) -> Any:
@@ -104,49 +106,49 @@ class _ConditionalGRU(torch.autograd.Function):
         new = gates.new_empty
         states, middles, c, e = new(T + 1, B, S), new(T, B, S), new(T, B, A), new(T, B, J)
         states[0] = s
-        first_kept, second_kept = _sums(gates, w.first_bias), new(T, B, A + 4 * S)
-        second_kept[..., :A] = 0
-        second_kept[..., A:] = _sums(w.context_bias, w.second_bias)
-        first, second = _Cell(first_kept), _Cell(second_kept[..., A:])
+        first_values, second_values = _sums(gates, w.first_bias), new(T, B, A + 4 * S)
+        second_values[..., :A] = 0
+        second_values[..., A:] = _sums(w.context_bias, w.second_bias)
+        first, second = _Cell(first_values), _Cell(second_values[..., A:])
         first_across, context_across = _across(_to_cell(w.first)), _across(w.context)
         middle_across = _across(torch.cat([w.query, _to_cell(w.second)]))
         closed, score = torch.zeros_like(e[0]).masked_fill_(~x_mask, -torch.inf), w.score.view(-1)
-        some = [
+        chunks = [
             (hidden, closed[rows].view(-1), e[:, rows].flatten(1).unbind(0))
-            for rows, hidden in _hidden(keys, second_kept[..., :A])
+            for rows, hidden in _hidden(keys, second_values[..., :A])
         ]
         s_t, middle_t, c_t, e_t = states.unbind(0), middles.unbind(0), c.unbind(0), e.unbind(0)
-        by_middle = second_kept[..., : A + 3 * S].unbind(0)
+        by_middle = second_values[..., : A + 3 * S].unbind(0)
         for t in range(T):
             first.recurrent[t].addmm_(s_t[t], first_across)
             first.forward(t, s_t[t], out=middle_t[t])
             by_middle[t].addmm_(middle_t[t], middle_across)
-            for hidden, shut, e_some in some:
-                torch.addmv(shut, hidden.at(t).view(-1, A), score, out=e_some[t])
+            for hidden, closed_chunk, e_chunk in chunks:
+                torch.addmv(closed_chunk, hidden.at(t).view(-1, A), score, out=e_chunk[t])
             torch.bmm(e_t[t].softmax(-1).unsqueeze(1), h, out=c_t[t].unsqueeze(1))
             second.gates[t].addmm_(c_t[t], context_across)
             second.forward(t, middle_t[t], out=s_t[t + 1])
-        ctx.save_for_backward(states, middles, c, e, first_kept, second_kept, keys, h, *weights)
+        ctx.save_for_backward(states, middles, c, e, first_values, second_values, keys, h, *weights)
         return states[1:], c, e
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad_states: Tensor, grad_context: Tensor, grad_e: Tensor) -> tuple[Tensor | None, ...]:
-        states, middles, c, e, first_kept, second_kept, keys, h, *weights = ctx.saved_tensors
+        states, middles, c, e, first_values, second_values, keys, h, *weights = ctx.saved_tensors
         w = Weights(*weights)
         S, A = states.shape[-1], h.shape[-1]
-        first_grads, second_grads = torch.empty_like(first_kept), torch.empty_like(second_kept)
-        first, first_grad = _Cell(first_kept), _Cell(first_grads)
-        second, second_grad = _Cell(second_kept[..., A:]), _Cell(second_grads[..., A:])
+        first_grads, second_grads = torch.empty_like(first_values), torch.empty_like(second_values)
+        first, first_grad = _Cell(first_values), _Cell(first_grads)
+        second, second_grad = _Cell(second_values[..., A:]), _Cell(second_grads[..., A:])
         first_across, middle_across = _to_cell(w.first), torch.cat([w.query, _to_cell(w.second)])
         location, score, across_h = e.softmax(-1), w.score.view(-1), h.transpose(1, 2)  # (T, B, J), (A,), (B, A, J)
         grad_c, grad_e = torch.empty_like(c), grad_e.masked_fill(e == -torch.inf, 0)
         squares, grad_score, back = torch.zeros_like(h), torch.zeros_like(score), torch.empty_like(c[0])
-        some = []
-        for rows, hidden in _hidden(keys, second_kept[..., :A]):
+        chunks = []
+        for rows, hidden in _hidden(keys, second_values[..., :A]):
             grad = grad_e[:, rows]
-            ways = (grad.flatten(1).unbind(0), grad.unsqueeze(2).unbind(0), grad.unsqueeze(3).unbind(0))
-            some.append((hidden, *ways, back[rows].unsqueeze(1), squares[rows]))
+            shapes = (grad.flatten(1).unbind(0), grad.unsqueeze(2).unbind(0), grad.unsqueeze(3).unbind(0))
+            chunks.append((hidden, *shapes, back[rows].unsqueeze(1), squares[rows]))
         s_t, middle_t, location_t = states.unbind(0), middles.unbind(0), location.unbind(0)
         grad_s_t, grad_context_t, grad_c_t, grad_e_t = (
             x.unbind(0) for x in (grad_states, grad_context, grad_c, grad_e)
@@ -157,14 +159,14 @@ class _ConditionalGRU(torch.autograd.Function):
             grad_s += grad_s_t[t]
             grad_middle = second.backward(t, grad_s, middle_t[t], second_grad)
             torch.addmm(grad_context_t[t], second_grad.gates[t], w.context, out=grad_c_t[t])
-            grad_location = torch.bmm(grad_c_t[t].unsqueeze(1), across_h).squeeze(1)  # this way round thrice as fast
+            grad_location = torch.bmm(grad_c_t[t].unsqueeze(1), across_h).squeeze(1)  # h times grad_c is slower
             grad_e_t[t].add_(torch._softmax_backward_data(grad_location, location_t[t], -1, e.dtype))
-            for hidden, of_all, of_row, of_column, back_some, squares_some in some:
+            for hidden, flat, as_row, as_column, back_chunk, squares_chunk in chunks:
                 tanh = hidden.at(t)
-                grad_score.addmv_(tanh.view(-1, A).t(), of_all[t])
-                tanh.mul_(tanh)  # tanh' is 1 - tanh²; what the 1 contributes is added below, for all j or t at once
-                torch.bmm(of_row[t], tanh, out=back_some)
-                squares_some.addcmul_(of_column[t], tanh)
+                grad_score.addmv_(tanh.view(-1, A).t(), flat[t])
+                tanh.mul_(tanh)  # tanh' = 1 - tanh²; the part of the 1 is added below, for all j or all t at once
+                torch.bmm(as_row[t], tanh, out=back_chunk)
+                squares_chunk.addcmul_(as_column[t], tanh)
             torch.sub(grad_e_t[t].sum(1, keepdim=True), back, out=grad_query[t]).mul_(score)
             grad_middle.addmm_(by_middle[t], middle_across)
             grad_s = first.backward(t, grad_middle, s_t[t], first_grad)
@@ -183,24 +185,29 @@ class _ConditionalGRU(torch.autograd.Function):
 
 
 class _Cell:
-    """A GRU's steps and what their gradients need, side by side in one tensor (T, …, 4S): U s + b of the new state,
-    reset, update, new. What is added by the product U s (the first three) and by W x (the last three) are slices of
-    it, and so are their gradients: products are added up where they are needed, and nothing is copied."""
+    """All steps of a GRU, or their gradients, as views of one tensor (T, …, 4S).
 
-    def __init__(self, kept: Tensor) -> None:
-        S = kept.shape[-1] // 4
-        self.inner, self.reset, self.update, self.new = (part.unbind(0) for part in kept.split(S, -1))
-        self.recurrent, self.gates = kept[..., : 3 * S].unbind(0), kept[..., S:].unbind(0)
-        self.reset_update = kept[..., S : 3 * S].unbind(0)
+    Its four parts are: U s + b of the new state, reset, update, new. The product U s adds to the first three parts, the
+    product W x to the last three. Each of these is one slice, so that products are added in place, without a copy.
+    """
+
+    def __init__(self, values: Tensor) -> None:
+        S = values.shape[-1] // 4
+        self.inner, self.reset, self.update, self.new = (part.unbind(0) for part in values.split(S, -1))
+        self.recurrent, self.gates = values[..., : 3 * S].unbind(0), values[..., S:].unbind(0)
+        self.reset_update = values[..., S : 3 * S].unbind(0)
 
     def forward(self, t: int, s: Tensor, out: Tensor) -> None:
-        """s_t, once all sums are there; they become what they activate."""
+        """Writes s_t to `out`. All sums must be complete; their activations take their place."""
         self.reset_update[t].sigmoid_()
         self.new[t].addcmul_(self.reset[t], self.inner[t]).tanh_()
         torch.lerp(self.new[t], s, self.update[t], out=out)
 
     def backward(self, t: int, grad: Tensor, s: Tensor, into: _Cell) -> Tensor:
-        """From the gradient of s_t: those of the gates and of U s + b; returned, s_{t-1}'s direct part."""
+        """Writes the gradients of the gates and of U s + b into `into`, from `grad`, the gradient of s_t.
+
+        Returns the part of the gradient of s_{t-1} that does not come through the gates.
+        """
         direct: Tensor = grad * self.update[t]
         _tanh_backward(grad - direct, self.new[t], grad_input=into.new[t])
         torch.sub(s, self.new[t], out=into.update[t]).mul_(grad)
@@ -211,7 +218,7 @@ class _Cell:
 
 
 class _Hidden:
-    """tanh(keys + query_t) (b, J, A) of some examples at any step, in a buffer that stays in the cache."""
+    """tanh(keys + query_t) (b, J, A) of b examples at a step t, in a buffer that stays in the cache."""
 
     def __init__(self, keys: Tensor, query: Tensor, buffer: Tensor) -> None:
         self.keys, self.query, self.buffer = keys, query.unsqueeze(2).unbind(0), buffer
@@ -221,8 +228,9 @@ class _Hidden:
 
 
 def _hidden(keys: Tensor, query: Tensor) -> list[tuple[slice, _Hidden]]:
-    """All examples, some at a time, from keys (B, J, A) and query (T, B, A)."""
-    at_a_time = max(1, IN_CACHE * torch.get_num_threads() // keys[0].numel())  # each thread has a cache of its own
+    """The examples in chunks that fit into the cache, from keys (B, J, A) and query (T, B, A)."""
+    numbers = ATTENTION_NUMBERS_IN_CACHE * torch.get_num_threads()  # each thread has a cache of its own
+    at_a_time = max(1, numbers // keys[0].numel())
     buffer = torch.empty_like(keys[:at_a_time])
     slices = [slice(start, min(start + at_a_time, len(keys))) for start in range(0, len(keys), at_a_time)]
     return [(rows, _Hidden(keys[rows], query[:, rows], buffer[: rows.stop - rows.start])) for rows in slices]
@@ -233,7 +241,10 @@ _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 
 
 def _sums(gates: Tensor, bias: Tensor) -> Tensor:
-    """The cells' sums (T, …, 4S) before their products: gates = W x + b (T, …, 3S) and the bias of U s (…, 3S)."""
+    """The values of a `_Cell` (T, …, 4S) before the products with states are added.
+
+    They come from gates = W x + b (T, …, 3S) and from the bias of U s (…, 3S).
+    """
     S = gates.shape[-1] // 3
     reset_update, new = bias.split([2 * S, S], -1)
     sums = gates.new_empty(*gates.shape[:-1], 4 * S)
@@ -245,26 +256,27 @@ def _sums(gates: Tensor, bias: Tensor) -> Tensor:
 
 def _to_cell(weight: Tensor, dim: int = 0) -> Tensor:
     """U or its bias from torch's order (reset, update, new) to the cell's (new, reset, update)."""
-    turned: Tensor = weight.roll(weight.shape[dim] // 3, dim)
-    return turned
+    reordered: Tensor = weight.roll(weight.shape[dim] // 3, dim)
+    return reordered
 
 
 def _from_cell(weight: Tensor, dim: int = 0) -> Tensor:
-    turned: Tensor = weight.roll(-(weight.shape[dim] // 3), dim)
-    return turned
+    """The reverse of `_to_cell`."""
+    reordered: Tensor = weight.roll(-(weight.shape[dim] // 3), dim)
+    return reordered
 
 
 def _across(weight: Tensor) -> Tensor:
-    """Wᵀ as the products with a few rows are quickest: laid out anew, unless that costs more than it saves."""
-    return weight.mT.contiguous() if weight.numel() < LARGE else weight.mT
+    """Wᵀ for products with few rows: copied to be contiguous, unless the copy costs more time than it saves."""
+    return weight.mT.contiguous() if weight.numel() < MATRIX_NUMBERS_IN_CACHE else weight.mT
 
 
 def _affine(grad: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of W and b, over all steps at once, where grad is that of W x + b."""
+    """The gradients of W and b over all steps at once; `grad` is the gradient of W x + b."""
     grad = grad.flatten(0, 1)
     return torch.mm(grad.t(), x.flatten(0, 1)), grad.sum(0)
 
 
 def _exact(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Float32 at least, whatever autocast made of them."""
-    return tuple(x.float() if x.dtype in (torch.bfloat16, torch.float16) else x for x in tensors)
+    """The tensors in float32 at least, also under autocast."""
+    return tuple(map(exact, tensors))

@@ -1,8 +1,7 @@
 """The attentional encoder–decoder (paper §3), in the order data meets it, with the pointer softmax on top (§4).
 
 B batch, T target steps, J source positions; widths E embedding, S state, A annotation, R = E readout.
-A decoder of another kind (a Transformer, a pre-trained model) takes this one's place if it gives the same three things:
-a readout, evidence for the switch, and location scores.
+`Seq2Seq` is one `Decoder` (model/decoder.py). A decoder of another kind can take its place.
 """
 
 from __future__ import annotations
@@ -17,32 +16,42 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pointing.config import Model
 from pointing.kernels import distinct_rows, sparse_rows
+from pointing.model.decoder import Predicted
+from pointing.model.fast_output import FastOutput
+from pointing.model.fast_step import FastStep
 from pointing.model.recurrence import Weights, conditional_gru, gru, step
-from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerSoftmax, Switch, masked_log_softmax
+from pointing.pointer_softmax import (
+    AdditiveScores,
+    AlwaysPoint,
+    NeverPoint,
+    PointerSoftmax,
+    Switch,
+    masked_log_softmax,
+)
 from pointing.text.vocabulary import UNK
 
 
 class Embedding(nn.Embedding):
-    """Words → vectors. With `sparse`, a gradient has the rows of the words that were there, each once, and no other."""
+    """Words → vectors. With `sparse`, the gradient has one row for each different word of the batch, and no others."""
 
     def forward(self, words: Tensor) -> Tensor:
         if not self.sparse:
             return super().forward(words)
-        different, place = words.unique(return_inverse=True)
-        return F.embedding(place, sparse_rows(self.weight, different))
+        different, row = words.unique(return_inverse=True)
+        return F.embedding(row, sparse_rows(self.weight, different))
 
 
 class Encoder(nn.Module):
     """Bidirectional GRU (paper §3): annotations h_j = [→h_j ; ←h_j]."""
 
-    def __init__(self, words: int, embedding: int, hidden: int, layers: int, dropout: float, sparse: bool) -> None:
+    def __init__(self, size: int, embedding: int, hidden: int, layers: int, dropout: float, sparse: bool) -> None:
         super().__init__()
-        self.embedding = Embedding(words, embedding, sparse=sparse)
+        self.embedding = Embedding(size, embedding, sparse=sparse)
         self.gru = nn.GRU(embedding, hidden, layers, bidirectional=True, dropout=dropout if layers > 1 else 0.0)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, x_mask: Tensor) -> Tensor:
-        """(B, J, A). At padding it holds anything."""
+        """The annotations (B, J, A). Those at padding have no meaning."""
         run = self._by_library if x.is_cuda else self._by_hand
         return run(self.dropout(self.embedding(x.t())), x_mask.sum(1)).transpose(0, 1)
 
@@ -53,10 +62,10 @@ class Encoder(nn.Module):
         return h
 
     def _by_hand(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The same with our own loop, which on a CPU is quicker: both directions of a layer in one."""
+        """The same with our own loop over both directions of a layer, which is faster on a CPU."""
         J, B = x.shape[:2]
-        place = torch.arange(J, device=x.device).unsqueeze(1)
-        mirror = torch.where(place < lengths, lengths - 1 - place, place)  # (J, B), back to front up to the padding
+        position = torch.arange(J, device=x.device).unsqueeze(1)
+        mirror = torch.where(position < lengths, lengths - 1 - position, position)  # (J, B), padding stays in its place
         backwards = (mirror * B + torch.arange(B, device=x.device)).flatten()
         for layer in range(self.gru.num_layers):
             x = self.dropout(x) if layer else x
@@ -76,27 +85,28 @@ class Encoder(nn.Module):
 
 
 class Source(NamedTuple):
-    """What the decoder keeps of a source: computed once, read at every step."""
+    """What the decoder keeps of the sources: computed once, read at every step."""
 
-    x: Tensor  # (B, J) its words
+    x: Tensor  # (B, J) word ids
     x_mask: Tensor  # (B, J)
     h: Tensor  # (B, J, A) annotations
-    keys: Tensor  # (B, J, A) their part of the attention
+    keys: Tensor  # (B, J, A) W h_j + b of the attention
 
 
-class Attention(nn.Module):
+class GRUState(NamedTuple):
+    """The decoder's state in search, K hypotheses of each source."""
+
+    source: Source
+    s: Tensor  # (B, K, S)
+    y_prev: Tensor  # (B, K, E) the last word as the decoder reads it
+
+
+class Attention(AdditiveScores):
     """e_tj = v · tanh(W h_j + U s'_t + b), l_t = softmax(e_t), c_t = Σ_j l_tj h_j (paper §3)."""
-
-    def __init__(self, annotation: int, state: int) -> None:
-        super().__init__()
-        self.key = nn.Linear(annotation, annotation)
-        self.query = nn.Linear(state, annotation, bias=False)
-        self.score = nn.Linear(annotation, 1, bias=False)  # a bias here would cancel in the softmax
 
     def forward(self, s: Tensor, source: Source) -> tuple[Tensor, Tensor]:
         """log l_t (B, K, J) and c_t (B, K, A) for K states of each source, (B, K, S)."""
-        e = self.score(torch.tanh(source.keys.unsqueeze(1) + self.query(s).unsqueeze(2))).squeeze(-1)  # (B, K, J)
-        log_l = masked_log_softmax(e, source.x_mask.unsqueeze(1))
+        log_l = masked_log_softmax(self.scores(source.keys.unsqueeze(1), s), source.x_mask.unsqueeze(1))
         return log_l, torch.bmm(log_l.exp(), source.h)
 
 
@@ -106,11 +116,11 @@ class Decoder(nn.Module):
     def __init__(self, embedding: int, annotation: int, state: int) -> None:
         super().__init__()
         self.start = nn.Linear(annotation, state)
-        self.attention = Attention(annotation, state)
+        self.attention = Attention(state, annotation)
         self.first, self.second = nn.GRUCell(embedding, state), nn.GRUCell(annotation, state)
 
     def read(self, x: Tensor, x_mask: Tensor, h: Tensor) -> tuple[Source, Tensor]:
-        """The source as every step needs it, and s_0 = tanh(W · mean of the annotations + b)."""
+        """The source as every step needs it, and s_0 = tanh(W · mean of the annotations + b), (B, S)."""
         mean = (h * x_mask.unsqueeze(-1)).sum(1) / x_mask.sum(1, keepdim=True)
         return Source(x, x_mask, h.contiguous(), self.attention.key(h)), torch.tanh(self.start(mean))
 
@@ -140,13 +150,13 @@ class Seq2Seq(nn.Module):
     With `sparse` the embeddings' gradients are sparse, as the shortlist's are with the large-vocabulary trick.
     """
 
-    def __init__(self, settings: Model, source_words: int, target_words: int, sparse: bool = False) -> None:
+    def __init__(self, settings: Model, source_size: int, target_size: int, sparse: bool = False) -> None:
         super().__init__()
         E, S = settings.embedding, settings.hidden
         encoder = settings.encoder or S
         A = 2 * encoder
-        self.encoder = Encoder(source_words, E, encoder, settings.encoder_layers, settings.dropout, sparse)
-        self.embedding = Embedding(target_words, E, sparse=sparse)
+        self.encoder = Encoder(source_size, E, encoder, settings.encoder_layers, settings.dropout, sparse)
+        self.embedding = Embedding(target_size, E, sparse=sparse)
         self.copied = nn.Linear(E, E) if settings.feed == "source" and settings.output != "softmax" else None
         self.decoder = Decoder(E, A, S)
         self.from_s, self.from_y, self.from_c = (
@@ -160,48 +170,86 @@ class Seq2Seq(nn.Module):
             switch = Switch(A + S, S, activation=settings.switch.activation, residual=settings.switch.residual)
         else:
             switch = NeverPoint() if settings.output == "softmax" else AlwaysPoint()
-        self.output = PointerSoftmax(target_words, E, switch)
+        self.output = PointerSoftmax(target_size, E, switch)
         self.apply(partial(_start_as_dl4mt_does, deviation=settings.init))
         if isinstance(switch, Switch):
             nn.init.constant_(switch.last.bias, settings.switch.bias)
         if settings.tied and self.output.shortlist is not None:
             self.output.shortlist.weight = self.embedding.weight
 
-    def forward(self, x: Tensor, x_mask: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What the output layer asks for, at all steps of y (B, T): readout, evidence, log l."""
+    def forward(self, x: Tensor, x_mask: Tensor, y: Tensor) -> Predicted:
+        """All steps of y (B, T), teacher-forced."""
         source, s_0 = self.read(x, x_mask)
         y_prev = F.pad(self.feed(y[:, :-1], source), (0, 0, 1, 0))  # (B, T, E); the first y_{t-1} is zeros
         s, c, log_l = self.decoder(y_prev, s_0, source)
-        return self.readout(s, y_prev, c), torch.cat([c, s], -1), log_l
+        return Predicted(self.readout(s, y_prev, c), torch.cat([c, s], -1), log_l)
+
+    def for_search(self) -> GRUSearch:
+        if self.training:
+            raise ValueError("a model in training mode has dropout and noise: call eval() before a search")
+        return GRUSearch(self) if self.embedding.weight.is_cuda else FastGRUSearch(self)
 
     def read(self, x: Tensor, x_mask: Tensor) -> tuple[Source, Tensor]:
         """The source, and s_0 (B, S)."""
         return self.decoder.read(x, x_mask, self.encoder(x, x_mask))
 
     def feed(self, y: Tensor, source: Source) -> Tensor:
-        """y_{t-1} as the decoder reads it, (B, T, E), from words y (B, T): a target id, or V + where it was copied.
+        """y_{t-1} as the decoder reads it, (B, T, E), from words y (B, T): a target id, or V + the copied position.
 
-        A copied word that the target vocabulary has is fed back as itself; else as UNK, or with `feed: source` as
-        what the encoder read.
+        A copied word that the target vocabulary has is fed back as itself. Another one is fed back as UNK, or with
+        `feed: source` as what the encoder read.
         """
         copied = y >= self.output.words
         y_prev: Tensor = self.embedding(y.masked_fill(copied, UNK))
         if self.copied is not None:
-            place = (y - self.output.words).clamp(min=0)
-            read = self.copied(self.encoder.embedding(source.x.gather(1, place)))
-            y_prev = torch.where(copied.unsqueeze(-1), read, y_prev)
+            position = (y - self.output.words).clamp(min=0)
+            from_source = self.copied(self.encoder.embedding(source.x.gather(1, position)))
+            y_prev = torch.where(copied.unsqueeze(-1), from_source, y_prev)
         fed: Tensor = self.dropout(y_prev)
         return fed
-
-    def step(self, y_prev: Tensor, s: Tensor, source: Source) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """One step of K hypotheses for each source: s_t, then what the output layer asks for, (B, K, …) each."""
-        s, c, log_l = self.decoder.step(y_prev, s, source)
-        return s, self.readout(s, y_prev, c), torch.cat([c, s], -1), log_l
 
     def readout(self, s: Tensor, y_prev: Tensor, c: Tensor) -> Tensor:
         """Deep output f_o (paper §3): tanh(W_s s_t + W_y y_{t-1} + W_c c_t + b)."""
         readout: Tensor = self.dropout(torch.tanh(self.from_s(s) + self.from_y(y_prev) + self.from_c(c)))
         return readout
+
+
+class GRUSearch:
+    """`Seq2Seq` as search uses it (a `SearchForm`): the readable reference, which also serves GPUs."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        self.model, self.output, self.device = model, FastOutput(model.output), model.embedding.weight.device
+
+    def read(self, x: Tensor, x_mask: Tensor) -> GRUState:
+        source, s_0 = self.model.read(x, x_mask)
+        return GRUState(source, s_0.unsqueeze(1), s_0.new_zeros(len(x), 1, self.model.embedding.embedding_dim))
+
+    def step(self, state: GRUState) -> tuple[Predicted, GRUState]:
+        source, s, y_prev = state
+        s, c, log_l = self.model.decoder.step(y_prev, s, source)
+        return Predicted(self.model.readout(s, y_prev, c), torch.cat([c, s], -1), log_l), state._replace(s=s)
+
+    def keep_sources(self, state: GRUState, live: Tensor) -> GRUState:
+        return GRUState(Source(*(part[live] for part in state.source)), state.s[live], state.y_prev[live])
+
+    def follow(self, state: GRUState, parent: Tensor, y: Tensor) -> GRUState:
+        s = state.s.gather(1, parent.unsqueeze(-1).expand(-1, -1, state.s.shape[-1]))
+        return GRUState(state.source, s, self.model.feed(y, state.source))
+
+
+class FastGRUSearch(GRUSearch):
+    """The fast twin for CPUs: the same numbers from weights that are laid out once. A test holds both together."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__(model)
+        decoder = model.decoder
+        deep_output = model.from_s, model.from_y, model.from_c
+        self.fast_step = FastStep(decoder.first, decoder.attention, decoder.second, *deep_output)
+
+    def step(self, state: GRUState) -> tuple[Predicted, GRUState]:
+        source, s, y_prev = state
+        s, *predicted = self.fast_step(y_prev, s, source.keys, source.h, source.x_mask)
+        return Predicted(*predicted), state._replace(s=s)
 
 
 @torch.no_grad()

@@ -13,10 +13,9 @@ from pointing.corpus.batches import CandidateTranslations, candidates
 from pointing.corpus.examples import Batch, Corpus
 from pointing.corpus.vectors import load as load_vectors
 from pointing.errors import Misuse
-from pointing.generation.beam import not_training
+from pointing.model.decoder import not_training
 from pointing.model.loss import log_likelihood
 from pointing.model.seq2seq import Seq2Seq
-from pointing.pointer_softmax import Switch
 from pointing.system.world import Processes
 from pointing.training.optimizers import build_optimizer, clip_gradients, learning_rate
 
@@ -71,7 +70,7 @@ class Learner:
 
     def pointing(self, update: Update) -> float | None:
         """The mean probability of pointing at the steps of an update; None without a switch."""
-        if not isinstance(self.model.output.switch, Switch):
+        if not self.model.output.has_switch:
             return None
         with torch.no_grad(), not_training(self.model):
             return float(1 - self.model.output.switch(update.evidence[update.mask]).sigmoid().mean())

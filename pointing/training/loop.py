@@ -16,7 +16,7 @@ from pointing.corpus.batches import Batches
 from pointing.corpus.examples import Corpus, Split
 from pointing.corpus.preparation import prepare
 from pointing.errors import Failure, Misuse, Stopped
-from pointing.generation.beam import not_training
+from pointing.model.decoder import not_training
 from pointing.model.run import MODEL, STATE, check_free, start_run, write_tensors
 from pointing.system.progress import Progress, progress, say
 from pointing.system.world import Processes, processes

@@ -63,6 +63,7 @@ class Samples:
             journal.picture("attention", update, plots.attention(outputs[0]))
 
     def _greedy(self, rows: range | list[int], locations: bool = False) -> list[Output]:
+        self.generator.weights_changed()  # since the last validation
         lines: list[Line] = self.generator.read.prepared(self.dev, rows)
         size = self.config.training.large_vocabulary
         search = Search(beam=1, large_vocabulary=size, allow_unk=True)

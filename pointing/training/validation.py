@@ -16,7 +16,6 @@ from pointing.corpus.examples import Batch, Split
 from pointing.evaluation.copy_metrics import switch_scores
 from pointing.model.loss import comparable, log_likelihood, observed
 from pointing.model.seq2seq import Seq2Seq
-from pointing.pointer_softmax import Switch
 from pointing.system.world import Processes
 
 
@@ -53,7 +52,7 @@ def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Measured:
     mask, shortlist, pointing, found = observed(config, model, batch, predicted[2])
     sums = [step.sum().item() for step in (mask, log_p, comparable_log_p, pointing, found)]
     d, z = log_p.new_empty(0), mask.new_empty(0)
-    if isinstance(model.output.switch, Switch):
+    if model.output.has_switch:
         d, z = model.output.switch(predicted[1][mask]).sigmoid(), shortlist[mask]
     return Measured(_array(d), _array(z), len(batch.x), *sums)
 

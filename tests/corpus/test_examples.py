@@ -5,7 +5,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointing.corpus.batches import Batches, CandidateTranslations, candidates, padding_share, plan
+from pointing.corpus.batches import (
+    Batches,
+    CandidateTranslations,
+    candidates,
+    candidates_by_source,
+    padding_share,
+    plan,
+)
 from pointing.corpus.examples import SCHEMA, Batch, Split
 from pointing.errors import Misuse
 from pointing.text.dictionary import Dictionary
@@ -129,10 +136,24 @@ def test_candidates_are_source_words_translations_gold_words_and_then_common_one
     table = CandidateTranslations(np.array([0, 0, 0, 0, 2, 3]), np.array([30, 31, 32], np.int32))  # 3 → 30, 31; 4 → 32
     some = batch(x=[3, 3], source_words=[20, V + 1], y=[40, EOS])
     assert candidates(some, 9, V, table).tolist() == [0, 1, 2, 3, 4, 20, 30, 31, 40]
-    assert candidates(some, 9, V, table, training=False).tolist() == [0, 1, 2, 3, 4, 5, 20, 30, 31]
+    assert candidates_by_source(some, 9, V, table).tolist() == [[0, 1, 2, 3, 4, 5, 20, 30, 31]]
     assert candidates(some, 4, V).tolist() == [0, 1, 20, 40]
     assert candidates(some, 3, V).tolist() == [0, 1, 20, 40]  # never fewer than are needed
     assert candidates(some, 1000, V).tolist() == list(range(V))
+
+
+def test_candidates_are_translations_of_every_source_word():
+    table = CandidateTranslations(np.array([0, 0, 0, 0, 2, 3]), np.array([30, 31, 32], np.int32))
+    some = batch(x=[3, 4], source_words=[20, V + 1], y=[40, EOS])
+    assert {30, 31, 32} <= set(candidates(some, 2, V, table).tolist())
+    assert {30, 31, 32} <= set(candidates_by_source(some, 2, V, table)[0].tolist())
+
+
+def test_at_test_every_source_has_candidates_of_its_own():
+    table = CandidateTranslations(np.array([0, 0, 0, 0, 2, 3]), np.array([30, 31, 32], np.int32))
+    short, long = (batch(x=[word], source_words=[name], y=[40]) for word, name in ((4, 20), (3, 21)))
+    both = Batch(np.arange(2), *(torch.cat(parts) for parts in zip(short[1:], long[1:], strict=True)))
+    assert candidates_by_source(both, 2, V, table).tolist() == [[0, 1, 20, 32, EOS], [0, 1, 21, 30, 31]]
 
 
 def test_translations_between_vocabularies():

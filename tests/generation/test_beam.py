@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointing.config import Model, Search, checked
-from pointing.corpus.batches import candidates
+from pointing.corpus.batches import candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
-from pointing.generation.beam import greedy, search
-from pointing.model.fast_output import Routes, top
-from pointing.model.fast_step import Stepper
+from pointing.generation import beam
+from pointing.model.fast_output import FastOutput, Routes, top
 from pointing.model.seq2seq import Seq2Seq
 from pointing.text.vocabulary import EOS, FIRST, UNK
 
@@ -46,6 +45,14 @@ def batch_of(*sources, words=V):
 
 
 SOURCES = (3, 20, 5, 20, 3, 4), (7,), (21, 22, 23, 24), (), (5, 5, 5), (2, 30, 31, 9, 8, 30, 6, 32)
+
+
+def search(model, *arguments, **options):
+    return beam.search(model.for_search(), *arguments, **options)
+
+
+def greedy(model, batch, max_length=200):
+    return [hypotheses[0] for hypotheses in search(model, batch, Search(beam=1, max_length=max_length))]
 
 
 def names_of(hypothesis, source_words, words=V):
@@ -222,19 +229,20 @@ def test_unk_is_chosen_only_when_asked_for():
     assert all((found[0].choices[:-1] == UNK).all() for found in allowed)
 
 
-def test_only_candidates_compete():
+def test_only_a_sources_own_candidates_compete():
     model, batch = make(seed=8), batch_of(*SOURCES)
-    some = candidates(batch, 8, V, training=False)
-    left_out = sorted(set(range(V)) - set(some.tolist()))
-    assert left_out
-    for row, found in enumerate(search(model, batch, Search(beam=4, nbest=4, max_length=8), candidates=some)):
+    allowed = candidates_by_source(batch, 5, V)
+    left_out = [sorted(set(range(V)) - set(row.tolist())) for row in allowed]
+    assert all(left_out)
+    assert len({tuple(words) for words in left_out}) > 1
+    for row, found in enumerate(search(model, batch, Search(beam=4, nbest=4, max_length=8), candidates=allowed)):
         for one in found:
             names = torch.tensor([names_of(one, batch.source_words[row])])
-            assert not set(one.choices) & set(left_out)
+            assert not set(one.choices) & set(left_out[row])
             parts = model(batch.x[row : row + 1], batch.x_mask[row : row + 1], names)
-            log_p = model.output(*parts, some)[0].gather(1, torch.tensor(one.choices)[:, None])[:, 0]
+            log_p = model.output(*parts, allowed[row])[0].gather(1, torch.tensor(one.choices)[:, None])[:, 0]
             np.testing.assert_allclose(one.log_p, log_p.detach())
-    everything = search(model, batch, Search(), candidates=torch.arange(V))
+    everything = search(model, batch, Search(), candidates=torch.arange(V).repeat(len(SOURCES), 1))
     for one, other in zip(everything, search(model, batch, Search()), strict=True):
         np.testing.assert_array_equal(one[0].choices, other[0].choices)
 
@@ -243,44 +251,37 @@ def test_a_placeholder_that_the_source_lacks_is_never_chosen():
     model, batch = make(seed=9), batch_of((2, 20, 4), (20, 21), words=V)  # 2, 3 and 4 are placeholders
     with torch.no_grad():
         model.output.shortlist.bias[2:5] = 5.0
-    for some in (None, torch.arange(V)):
+    for some in (None, torch.arange(V).repeat(2, 1)):
         one, other = search(model, batch, Search(beam=3, nbest=3, max_length=9), placeholders=3, candidates=some)
         assert {2, 4} & {int(name) for found in one for name in names_of(found, batch.source_words[0])}
         assert not any({3} & set(found.choices) for found in one)
         assert not any({2, 3, 4} & set(found.choices) for found in other)
 
 
-def test_marginal_candidates_are_sums_over_routes():
-    model, batch = make(seed=10), batch_of(*SOURCES)
+@pytest.mark.parametrize("ranking", ["joint", "marginal"])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_the_fast_output_is_the_layers_own_f_t(output, ranking):
+    model, batch = make(output, seed=10), batch_of(*SOURCES)
     parts = model(batch.x, batch.x_mask, torch.zeros(len(SOURCES), 1, dtype=torch.long))
-    summed = model.output.marginalize(model.output(*parts), batch.source_words)  # (B, 1, V + J)
-    routes = Routes(model.output, ranking="marginal", best=V, unk=True)
+    settings = Search(beam=V, ranking=ranking, allow_unk=True)
+    routes = Routes(FastOutput(model.output), batch.source_words, batch.x_mask, settings)
     with torch.no_grad():
-        found, d = routes(*parts, routes.places(batch.source_words, batch.x_mask))
-    torch.testing.assert_close(d, torch.sigmoid(model.output.switch(parts[1])).detach())
+        log_f = model.output(*parts)  # (B, 1, V + J)
+        summed = model.output.marginalize(log_f, batch.source_words)
+        ways, d = routes(*parts)
+    torch.testing.assert_close(d, torch.sigmoid(model.output.switch(parts.evidence)).detach())
     for row in range(len(SOURCES)):
-        alive = found.log_p[row, 0] > -math.inf
-        log_p, name = found.log_p[row, 0][alive], found.name[row, 0][alive]
-        assert len(set(name.tolist())) == len(name)
-        np.testing.assert_allclose(log_p, summed[row, 0][name].detach())
-        assert float(log_p.exp().sum()) == pytest.approx(1)
-
-
-def test_the_steppers_step_is_the_models():
-    model, batch = make(), batch_of(*SOURCES)
-    torch.manual_seed(3)
-    y_prev, s = torch.randn(len(SOURCES), 4, E).double(), torch.randn(len(SOURCES), 4, S).double()
-    with torch.inference_mode():
-        source, _ = model.read(batch.x, batch.x_mask)
-        for ours, expected in zip(Stepper(model)(y_prev, s, source), model.step(y_prev, s, source), strict=True):
-            torch.testing.assert_close(ours, expected)
-
-
-def test_search_leaves_the_model_as_it_was():
-    model = make(dropout=0.5).train()
-    first, second = (greedy(model, batch_of(*SOURCES)) for _ in range(2))
-    assert model.training
-    assert all(list(one.choices) == list(other.choices) for one, other in zip(first, second, strict=True))
+        alive = ways.log_p[row, 0] > -math.inf
+        log_p, choice, word = (part[row, 0][alive] for part in ways)
+        assert len(set(word.tolist())) == len(word)
+        if ranking == "marginal":
+            np.testing.assert_allclose(log_p, summed[row, 0][word])
+            assert float(log_p.exp().sum()) == pytest.approx(1)
+        else:
+            column = torch.cat([torch.arange(V), batch.source_words[row].masked_fill(~batch.x_mask[row], -1)])
+            best = [log_f[row, 0][column == name].max() for name in word]
+            np.testing.assert_allclose(log_p, best)
+            np.testing.assert_allclose(log_p, log_f[row, 0][choice])
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=900), st.integers(1, 4))

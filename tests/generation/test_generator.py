@@ -215,6 +215,17 @@ def test_large_vocabulary_at_test():
         assert words <= allowed
 
 
+def test_with_a_large_vocabulary_a_line_has_the_same_output_alone_and_among_others():
+    generator, lines = make(seed=3), ["the Zoe saw", "a house .", "cat Tom saw the cat", "Zyzzyva"]
+    settings = Search(beam=3, nbest=3, large_vocabulary=2, max_length=6)
+    for line, among_others in zip(lines, generator.generate(lines, settings), strict=True):
+        (alone,) = generator.generate([line], settings)
+        assert [one.text for one in (alone, *alone.alternatives)] == [
+            one.text for one in (among_others, *among_others.alternatives)
+        ]
+        assert among_others.score == pytest.approx(alone.score, abs=1e-5)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=20), max_size=4))
 def test_any_text_goes_in_and_every_span_is_its_words(lines):

@@ -5,6 +5,7 @@ import torch
 
 from pointing.config import Config
 from pointing.corpus.examples import Batch
+from pointing.model.decoder import Predicted
 from pointing.model.loss import choices, comparable, log_likelihood
 from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerSoftmax, Switch
 
@@ -46,7 +47,7 @@ def make_batch():
 def predicted(seed=1):
     torch.manual_seed(seed)
     scores = torch.randn(B, T, J).double().masked_fill(~make_batch().x_mask.unsqueeze(1), -torch.inf)
-    return torch.randn(B, T, R).double(), torch.randn(B, T, Q).double(), scores.log_softmax(-1)
+    return Predicted(torch.randn(B, T, R).double(), torch.randn(B, T, Q).double(), scores.log_softmax(-1))
 
 
 @torch.no_grad()
@@ -103,12 +104,28 @@ def test_what_nothing_reaches_is_where_the_model_looks():
     assert softmax[0, 2] == UNK  # a softmax cannot look
 
 
+def test_what_nothing_reaches_is_never_the_end_of_the_source():
+    batch, log_l = make_batch(), predicted()[2].clone()
+    batch.target[1, 0] = UNREACHED
+    log_l[0, 2] = torch.tensor([0.2, 0.1, 0.7]).log()
+    log_l[1, 0] = torch.tensor([0.1, 0.9, 0.0]).log()  # this source ends at its second position
+    target, _ = choices(Model(), batch, log_l, to_attention=True)
+    assert target.tolist() == [[V + 0, a, V + 0, EOS, 0], [V + 0, b, EOS, 0, 0]]
+
+
+def test_an_empty_source_has_nothing_to_look_at():
+    batch = make_batch()
+    batch.target[1, 0], batch.x_mask[1] = UNREACHED, torch.tensor([True, False, False])
+    target, _ = choices(Model(), batch, predicted()[2], to_attention=True)
+    assert target[1, 0] == UNREACHED
+
+
 def test_looking_is_rewarded_at_the_place_and_the_choice_has_no_gradient():
     batch, model = make_batch(), Model()
     readout, evidence, log_l = predicted()
     log_l = log_l.clone().requires_grad_()
-    log_p = log_likelihood(settings(unreachable="attention"), model, (readout, evidence, log_l), batch)
-    best = int(log_l[0, 2].argmax())
+    log_p = log_likelihood(settings(unreachable="attention"), model, Predicted(readout, evidence, log_l), batch)
+    best = int(log_l[0, 2, :2].argmax())  # the third position is the end
     d = model.output.switch(evidence).sigmoid()
     torch.testing.assert_close(log_p[0, 2], (1 - d[0, 2]).log() + log_l[0, 2, best])
     (grad,) = torch.autograd.grad(log_p.sum(), log_l)

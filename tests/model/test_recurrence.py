@@ -171,8 +171,8 @@ def test_without_gradients_the_loops_give_the_same_and_keep_nothing():
 def test_how_much_is_worked_on_at_a_time_changes_nothing(monkeypatch, numbers):
     inputs = conditional_inputs()
     whole, whole_gradients = run_conditional(*inputs), gradients(run_conditional, inputs)
-    monkeypatch.setattr(recurrence, "IN_CACHE", numbers)
-    monkeypatch.setattr(recurrence, "LARGE", numbers)
+    monkeypatch.setattr(recurrence, "ATTENTION_NUMBERS_IN_CACHE", numbers)
+    monkeypatch.setattr(recurrence, "MATRIX_NUMBERS_IN_CACHE", numbers)
     for some, all_at_once in zip(run_conditional(*inputs), whole, strict=True):
         torch.testing.assert_close(some, all_at_once)
     for some, all_at_once in zip(gradients(run_conditional, inputs), whole_gradients, strict=True):

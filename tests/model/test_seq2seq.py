@@ -3,8 +3,7 @@ import torch
 from torch.nn import functional as F
 
 from pointing.config import Model
-from pointing.model.seq2seq import Seq2Seq
-from pointing.pointer_softmax import Switch
+from pointing.model.seq2seq import FastGRUSearch, GRUSearch, GRUState, Seq2Seq
 from pointing.text.vocabulary import UNK
 
 V, X, B, J, T, E, S = 11, 9, 3, 5, 4, 6, 7
@@ -36,20 +35,22 @@ def test_shapes():
     assert (log_l[1, :, 2:] == -torch.inf).all()
 
 
+@pytest.mark.parametrize("form", [GRUSearch, FastGRUSearch])
 @pytest.mark.parametrize("feed", ["word", "source"])
-def test_stepwise_equals_teacher_forced(feed):
+@torch.inference_mode()
+def test_stepwise_equals_teacher_forced(feed, form):
     model = make(feed=feed)
     x, x_mask, y, *_ = inputs()
     y[0, 1], y[2, 0] = V + 3, V + 1  # two copied words that the target vocabulary does not have
     readout, evidence, log_l = model(x, x_mask, y)
-    source, s = model.read(x, x_mask)
-    s, y_prev = s.unsqueeze(1), torch.zeros(B, 1, E).double()
+    search_form = form(model)
+    state = search_form.read(x, x_mask)
     for t in range(T):
-        s, readout_t, evidence_t, log_l_t = model.step(y_prev, s, source)
-        torch.testing.assert_close(log_l_t, log_l[:, t : t + 1])
-        torch.testing.assert_close(evidence_t, evidence[:, t : t + 1])
-        torch.testing.assert_close(readout_t, readout[:, t : t + 1])
-        y_prev = model.feed(y[:, t : t + 1], source)
+        predicted, state = search_form.step(state)
+        torch.testing.assert_close(predicted.log_l, log_l[:, t : t + 1])
+        torch.testing.assert_close(predicted.evidence, evidence[:, t : t + 1])
+        torch.testing.assert_close(predicted.readout, readout[:, t : t + 1])
+        state = search_form.follow(state, torch.zeros(B, 1, dtype=torch.long), y[:, t : t + 1])
 
 
 def test_hypotheses_of_one_source_step_as_if_each_had_its_own():
@@ -57,11 +58,30 @@ def test_hypotheses_of_one_source_step_as_if_each_had_its_own():
     x, x_mask, *_ = inputs()
     source, _ = model.read(x, x_mask)
     s, y_prev = torch.randn(B, K, S).double(), torch.randn(B, K, E).double()
-    together = model.step(y_prev, s, source)
+    together, after = GRUSearch(model).step(GRUState(source, s, y_prev))
     for k in range(K):
-        alone = model.step(y_prev[:, k : k + 1], s[:, k : k + 1], source)
-        for some, one in zip(together, alone, strict=True):
-            torch.testing.assert_close(some[:, k : k + 1], one)
+        alone, after_alone = GRUSearch(model).step(GRUState(source, s[:, k : k + 1], y_prev[:, k : k + 1]))
+        torch.testing.assert_close(after.s[:, k : k + 1], after_alone.s)
+        for parts, part in zip(together, alone, strict=True):
+            torch.testing.assert_close(parts[:, k : k + 1], part)
+
+
+@torch.inference_mode()
+def test_the_fast_step_is_the_reference():
+    model, K = make(), 3
+    x, x_mask, *_ = inputs()
+    source, _ = model.read(x, x_mask)
+    state = GRUState(source, torch.randn(B, K, S).double(), torch.randn(B, K, E).double())
+    (reference, after), (fast, fast_after) = (form(model).step(state) for form in (GRUSearch, FastGRUSearch))
+    torch.testing.assert_close(fast_after.s, after.s)
+    for ours, expected in zip(fast, reference, strict=True):
+        torch.testing.assert_close(ours, expected)
+    assert isinstance(model.for_search(), FastGRUSearch)  # on a CPU
+
+
+def test_a_model_in_training_mode_is_not_searched():
+    with pytest.raises(ValueError, match="training mode"):
+        make().train().for_search()
 
 
 def test_our_loop_over_the_source_is_pytorchs():
@@ -143,7 +163,6 @@ def test_first_weights_are_dl4mts_and_the_switch_starts_towards_the_shortlist():
     assert abs(model.embedding.weight.std() - 0.01) < 0.001
     u = model.decoder.first.weight_hh.chunk(3)[0]
     torch.testing.assert_close(u @ u.T, torch.eye(50), atol=1e-5, rtol=0)
-    assert isinstance(model.output.switch, Switch)
     assert model.output.switch.last.bias.item() == 1.0
     assert not model.decoder.start.bias.any()
 
