@@ -23,7 +23,6 @@ import pyarrow as pa
 
 from pointing import __version__
 from pointing.config import CORPUS, Config, Parallel, Text
-from pointing.corpus import vectors
 from pointing.corpus.blocks import (
     Block,
     encode_block,
@@ -35,6 +34,7 @@ from pointing.corpus.blocks import (
 from pointing.corpus.examples import PREPARED, ROW_GROUP, SCHEMA, Corpus
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.statistics import Statistics
+from pointing.corpus.vectors import make_vectors, save_vectors
 from pointing.errors import Misuse
 from pointing.system.files import count_lines, digest, read_blocks, read_text, whole_folder, write_text
 from pointing.system.progress import progress
@@ -135,8 +135,8 @@ def _embed(config: Config, part: Path) -> None:
     origins = {"source": config.embeddings.source, "target": config.embeddings.target}
     for side, origin in origins.items():
         if origin is not None:
-            made = vectors.make(Corpus(part), side, origin, config.embeddings.width)
-            vectors.save(part / f"{side}.vectors.npy", made)
+            made = make_vectors(Corpus(part), side, origin, config.embeddings.width)
+            save_vectors(part / f"{side}.vectors.npy", made)
 
 
 OURS = re.compile(r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv")

@@ -3,43 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from pointing.corpus.examples import Corpus
+from pointing.corpus.examples import Corpus, flat
 from pointing.errors import Misuse, missing_extra
 from pointing.system.files import read_lines, whole_file
 from pointing.system.progress import progress
-from pointing.text.vocabulary import Vocabulary
+from pointing.text.vocabulary import EOS, UNK, Vocabulary
 
 Vectors = npt.NDArray[np.float32]
 
 
-def make(corpus: Corpus, side: str, wanted: Path | Literal["word2vec"], width: int) -> Vectors:
+def make_vectors(corpus: Corpus, side: str, origin: Path | Literal["word2vec"], width: int) -> Vectors:
     """A vector for every id of one side's vocabulary, (V, width); NaN where there is none to start from."""
     vocabulary = corpus.lexicon.source if side == "source" else corpus.lexicon.target
-    if isinstance(wanted, Path):
-        return for_vocabulary(vocabulary, read(wanted, set(vocabulary.words)), wanted)
-    return train(_Sentences(corpus, side), len(vocabulary), width)
+    if isinstance(origin, Path):
+        return for_vocabulary(vocabulary, read_vectors(origin, set(vocabulary.words)), origin)
+    return train_vectors(Sentences(corpus, side), len(vocabulary), width)
 
 
-class _Sentences:
-    """The training split's sentences as ids, again and again: what word2vec reads."""
+class Sentences:
+    """What word2vec reads, as often as it likes: the training sentences as the model reads their words.
+
+    The encoder reads EOS after each source. A target word outside the shortlist is UNK, also where it can be copied.
+    """
 
     def __init__(self, corpus: Corpus, side: str) -> None:
-        self.split = corpus.split("train")
-        self.column = "source" if side == "source" else "target_words"
+        self.split, self.V = corpus.split("train"), len(corpus.lexicon.target)
+        self.column, self.end = ("source", [EOS]) if side == "source" else ("target_words", [])
 
     def __iter__(self) -> Iterator[list[int]]:
         for group in self.split.groups:
-            lists: Any = group.column(self.column)
-            yield from lists.to_pylist()
+            offsets, ids = flat(group, self.column)
+            words = (ids if self.end else np.where(ids < self.V, ids, UNK)).tolist()
+            yield from (words[start:stop] + self.end for start, stop in pairwise(offsets.tolist()))
 
 
-def train(sentences: Iterable[Sequence[int]], V: int, width: int, epochs: int = 5, seed: int = 1) -> Vectors:
+def train_vectors(sentences: Iterable[Sequence[int]], V: int, width: int, epochs: int = 5, seed: int = 1) -> Vectors:
     """Skip-gram vectors of the ids 0 … V - 1, by gensim, on one thread so that the same text gives the same vectors."""
     try:
         from gensim.models import Word2Vec
@@ -53,19 +58,10 @@ def train(sentences: Iterable[Sequence[int]], V: int, width: int, epochs: int = 
             def on_epoch_end(self, model: Any) -> None:
                 bar.advance()
 
-        model = Word2Vec(
-            sentences,
-            vector_size=width,
-            sg=1,
-            min_count=1,
-            epochs=epochs,
-            seed=seed,
-            workers=1,
-            callbacks=[Advance()],
-        )
+        settings = {"vector_size": width, "sg": 1, "min_count": 1, "epochs": epochs, "seed": seed, "workers": 1}
+        model = Word2Vec(sentences, **settings, callbacks=[Advance()])
     vectors = np.full((V, width), np.nan, np.float32)
-    known = [number for number in model.wv.index_to_key if number < V]
-    vectors[known] = model.wv[known]
+    vectors[model.wv.index_to_key] = model.wv[model.wv.index_to_key]
     return vectors
 
 
@@ -79,7 +75,7 @@ def for_vocabulary(vocabulary: Vocabulary, vectors: dict[str, Vectors], path: Pa
     return rows
 
 
-def read(path: Path, wanted: set[str]) -> dict[str, Vectors]:
+def read_vectors(path: Path, wanted: set[str]) -> dict[str, Vectors]:
     """The vectors of the wanted words from word2vec (text, or binary in *.bin) or GloVe, plain or .gz."""
     if ".bin" in path.suffixes:
         return dict(_read_binary(path, wanted))
@@ -118,11 +114,11 @@ def _read_binary(path: Path, wanted: set[str]) -> Iterator[tuple[str, Vectors]]:
         yield word, np.asarray(vectors[word], np.float32)
 
 
-def save(path: Path, vectors: Vectors) -> None:
+def save_vectors(path: Path, vectors: Vectors) -> None:
     with whole_file(path) as part, part.open("wb") as file:
         np.save(file, vectors, allow_pickle=False)
 
 
-def load(path: Path) -> Vectors:
+def load_vectors(path: Path) -> Vectors:
     vectors: Vectors = np.load(path, allow_pickle=False)
     return vectors

@@ -11,7 +11,7 @@ from torch import Tensor
 from pointing.config import Config
 from pointing.corpus.batches import CandidateTranslations, candidates
 from pointing.corpus.examples import Batch, Corpus
-from pointing.corpus.vectors import load as load_vectors
+from pointing.corpus.vectors import load_vectors
 from pointing.errors import Misuse
 from pointing.model.decoder import not_training
 from pointing.model.loss import log_likelihood
