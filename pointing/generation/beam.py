@@ -1,8 +1,11 @@
 """Beam search over f_t: for each source the best hypotheses, and by which route each of their words came.
 
 The beam is the K best hypotheses, open or ended, by one normalised score. An ended hypothesis stays in it as long as it
-is among the K best. Two routes to the same word (the shortlist, and every position that holds it) lead to the same next
-state, so they are one candidate, and no two hypotheses of a beam have the same words.
+is among the K best. The best ended ones are also kept aside, since what pushes them out of the beam may end worse. The
+search for a source is over when no open hypothesis can become better than those.
+
+Two routes to the same word (the shortlist, and every position that holds it) lead to the same next state, so they are
+one candidate, and no two hypotheses of a beam have the same words.
 
 Search knows of the model only what model/decoder.py says.
 
@@ -78,7 +81,7 @@ class _Step(NamedTuple):
     """What one step added, (B, K) each, for all sources of the batch, also those that are done, and the whole beam."""
 
     parent: Tensor  # the hypothesis of the step before
-    choice: Tensor  # NO_WORD where the hypothesis had ended before
+    choice: Tensor
     log_p: Tensor
     d: Tensor
     location: Tensor | None  # (B, K, J)
@@ -105,8 +108,11 @@ class _Beam:
         self.words = torch.empty(B, 1, 0, dtype=torch.long, device=device)  # all words, for blocking n-grams
         self.log_attended = torch.full((B, 1, J), -math.inf, device=device)  # log Σ_t l_t, for the coverage penalty
         self.steps: list[_Step] = []
-        # Scores of ended hypotheses of all sources of the batch; float64 holds those of every type without rounding.
-        self.final = torch.full((B, settings.beam), -math.inf, dtype=torch.float64, device=device)
+        # Of all sources of the batch, the best hypotheses that have ended, best first, (B, nbest) each:
+        best = B, settings.nbest
+        self.best_score = torch.full(best, -math.inf, dtype=torch.float64, device=device)  # rounds no type of scores
+        self.best_step = torch.zeros(best, dtype=torch.long, device=device)  # the step at which it ended
+        self.best_slot = torch.zeros(best, dtype=torch.long, device=device)  # its place in the beam at that step
 
     def repeated(self) -> Tensor | None:
         """(B, K, N) the words that would complete an n-gram for the second time, or NO_WORD."""
@@ -136,7 +142,8 @@ class _Beam:
         parts = log_p, ways.choice, ways.word, total
         log_p, choice, word, total = (part.flatten(1).gather(1, way) for part in parts)
         over = stays | (self.score == -math.inf)  # ended before, or there are fewer than K hypotheses
-        self._record(parent, choice.masked_fill(over, NO_WORD), log_p, d.gather(1, parent), log_l)
+        self._record(parent, choice, log_p, d.gather(1, parent), log_l)
+        self._keep_best(self.score.masked_fill(over | (word != EOS), -math.inf))
         self.last = word.masked_fill(over, EOS)
         self.total = torch.where(stays, self.total.gather(1, parent), total)
         self.ended = self.last == EOS
@@ -162,10 +169,10 @@ class _Beam:
         return length if self.settings.normalize == "dl4mt" else ((5 + length) / 6).pow(self.settings.alpha)
 
     def _record(self, parent: Tensor, choice: Tensor, log_p: Tensor, d: Tensor, log_l: Tensor) -> None:
-        (B, beam), K = self.final.shape, parent.shape[1]
+        B, K, beam = len(self.best_score), parent.shape[1], self.settings.beam
         step = _Step(
             torch.arange(beam, device=parent.device).repeat(B, 1),
-            parent.new_full((B, beam), NO_WORD),
+            choice.new_zeros(B, beam),
             log_p.new_zeros(B, beam),
             d.new_zeros(B, beam),
             log_l.new_zeros(B, beam, log_l.shape[-1]) if self.locations else None,
@@ -176,16 +183,24 @@ class _Beam:
             step.location[self.rows, :K] = _of_parents(log_l, parent).exp()
         self.steps.append(step)
 
+    def _keep_best(self, score: Tensor) -> None:
+        """Keeps the best of those kept so far and of those that end at this step; `score` (B, K) is -inf for others."""
+        if not bool((score > -math.inf).any()):
+            return
+        rows, slot = self.rows, torch.arange(score.shape[1], device=score.device).expand_as(score)
+        scores = torch.cat([self.best_score[rows], score.double()], 1)
+        steps = torch.cat([self.best_step[rows], torch.full_like(slot, len(self.steps) - 1)], 1)
+        slots = torch.cat([self.best_slot[rows], slot], 1)
+        scores, order = torch.sort(scores, dim=1, descending=True, stable=True)  # of equals the first that ended
+        order = order[:, : self.settings.nbest]
+        self.best_score[rows] = scores[:, : self.settings.nbest]
+        self.best_step[rows], self.best_slot[rows] = steps.gather(1, order), slots.gather(1, order)
+
     def leave(self) -> Tensor | None:
         """The rows (N,) of the sources still at work, as soon as enough of the others are done to take these out."""
-        K, nbest = self.score.shape[1], self.settings.nbest
         # An open hypothesis can at best grow to the limit with words of probability 1.
         bound = (self.total / self._norm(self.limit.unsqueeze(1) + 1.0)).masked_fill(self.ended, -math.inf).amax(1)
-        ended = self.score.masked_fill(~self.ended, -math.inf)
-        enough = torch.sort(ended, descending=True)[0][:, nbest - 1] if nbest <= K else ended.new_tensor([-math.inf])
-        done = self.ended.all(1) | (enough >= bound)
-        self.final[self.rows, :K] = ended.double()
-        self.score = torch.where(done.unsqueeze(1), ended, self.score)
+        done = self.ended.all(1) | (self.best_score[self.rows, -1] >= bound)
         self.ended = self.ended | done.unsqueeze(1)
         live = (~done).nonzero().squeeze(1)
         if len(live) > SHARE_AT_WORK * len(done):
@@ -195,11 +210,11 @@ class _Beam:
         return live
 
     def hypotheses(self) -> list[list[Hypothesis]]:
-        """The best ended hypotheses, each followed by its parents from the last step back to the first."""
-        score, slot = torch.sort(self.final, dim=1, descending=True, stable=True)
-        score, slot = score[:, : self.settings.nbest], slot[:, : self.settings.nbest]  # (B, nbest)
+        """The best ended hypotheses, each traced by its parents from the step at which it ended back to the first."""
+        slot = self.best_slot  # (B, nbest)
         backwards: list[list[Tensor]] = []
-        for step in reversed(self.steps):
+        for number, step in reversed(list(enumerate(self.steps))):
+            slot = torch.where(self.best_step == number, self.best_slot, slot)
             backwards.append([part.gather(1, slot) for part in (step.choice, step.log_p, step.d)])
             if step.location is not None:
                 backwards[-1].append(_of_parents(step.location, slot))
@@ -207,10 +222,11 @@ class _Beam:
         columns = zip(*reversed(backwards), strict=True)
         parts = [torch.stack(column, 2).cpu().numpy() for column in columns]  # (B, nbest, T, …) each
         hypotheses: list[list[Hypothesis]] = []
-        for b, scores in enumerate(score.tolist()):
-            real = [parts[0][b, k] != NO_WORD for k in range(len(scores))]  # (T,) each
-            ended = [k for k, value in enumerate(scores) if value > -math.inf]
-            hypotheses.append([_hypothesis([part[b, k][real[k]] for part in parts], scores[k]) for k in ended])
+        lengths = (self.best_step + 1).tolist()
+        for b, scores in enumerate(self.best_score.tolist()):
+            ended = [k for k, score in enumerate(scores) if score > -math.inf]
+            rows = [[part[b, k, : lengths[b][k]].copy() for part in parts] for k in ended]  # no view of the whole batch
+            hypotheses.append([_hypothesis(row, scores[k]) for k, row in zip(ended, rows, strict=True)])
         return hypotheses
 
 

@@ -172,6 +172,9 @@ class Seq2Seq(nn.Module):
             switch = NeverPoint() if settings.output == "softmax" else AlwaysPoint()
         self.output = PointerSoftmax(target_size, E, switch)
         self.apply(partial(_start_as_dl4mt_does, deviation=settings.init))
+        attention = self.decoder.attention
+        for layer in (attention.key, attention.query, self.decoder.start):
+            _start_orthogonal_if_square(layer.weight)
         if isinstance(switch, Switch):
             nn.init.constant_(switch.last.bias, settings.switch.bias)
         if settings.tied and self.output.shortlist is not None:
@@ -250,6 +253,12 @@ class FastGRUSearch(GRUSearch):
         source, s, y_prev = state
         s, *predicted = self.fast_step(y_prev, s, source.keys, source.h, source.x_mask)
         return Predicted(*predicted), state._replace(s=s)
+
+
+def _start_orthogonal_if_square(weight: Tensor) -> None:
+    """dl4mt starts square matrices orthogonal in all layers but those of the deep output."""
+    if weight.shape[0] == weight.shape[1]:
+        nn.init.orthogonal_(weight)
 
 
 @torch.no_grad()

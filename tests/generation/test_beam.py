@@ -160,6 +160,37 @@ def test_a_batch_gives_what_its_sources_give_one_by_one(beam, ranking):
             assert one.score == pytest.approx(other.score)
 
 
+def ended_in_the_beam(model, batch, row, beam, length, normalize):
+    """Every hypothesis that has ended and was ever one of the `beam` best, best first: all steps, without early end."""
+    words, real = model.output.words, batch.x_mask[row]
+    column = torch.cat([torch.arange(words), batch.source_words[row].masked_fill(~real, -1)])
+    hypotheses, ended = [(0.0, 0.0, ())], {}
+    for n in range(length + 1):
+        pool = [one for one in hypotheses if one[2][-1:] == (EOS,)]
+        for _, total, names in hypotheses:
+            if names[-1:] == (EOS,):
+                continue
+            log_f = log_f_of(model, batch, row, [*names, EOS])[-1]
+            for name in {EOS} if n == length else set(column.tolist()) - {UNK, -1}:
+                log_p = float(log_f[column == name].max())
+                pool.append((normalize(total + log_p, n + 1), total + log_p, (*names, name)))
+        hypotheses = sorted(pool, reverse=True)[:beam]
+        ended |= {names: score for score, _, names in hypotheses if names[-1] == EOS}
+    return sorted(((score, list(names)) for names, score in ended.items()), reverse=True)
+
+
+@pytest.mark.parametrize("nbest", [1, 2])
+@pytest.mark.parametrize(("normalize", "by"), [("none", lambda total, n: total), ("dl4mt", lambda total, n: total / n)])
+def test_a_hypothesis_that_ended_and_fell_out_of_the_beam_is_not_lost(nbest, normalize, by):
+    batch = batch_of((3, 20), words=6)
+    for seed in (0, 1, 2, 14, 38, 42, 81, 116):  # with most of these a search that forgets it finds something worse
+        model = make(words=6, seed=seed)
+        found = search(model, batch, Search(beam=3, nbest=nbest, max_length=8, normalize=normalize))[0]
+        expected = ended_in_the_beam(model, batch, 0, 3, 8, by)[:nbest]
+        assert [names_of(one, batch.source_words[0], 6) for one in found] == [names for _, names in expected]
+        np.testing.assert_allclose([one.score for one in found], [score for score, _ in expected])
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_n_best_are_sorted_and_different_and_copy_only_what_is_there(seed):
     model, batch = make(seed=seed), batch_of(*SOURCES)

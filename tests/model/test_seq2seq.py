@@ -167,6 +167,20 @@ def test_first_weights_are_dl4mts_and_the_switch_starts_towards_the_shortlist():
     assert not model.decoder.start.bias.any()
 
 
+def is_orthogonal(weight):
+    return torch.allclose(weight @ weight.T, torch.eye(len(weight)), atol=1e-5)
+
+
+def test_square_matrices_of_the_attention_and_of_the_start_are_orthogonal_at_first():
+    torch.manual_seed(0)
+    decoder = Seq2Seq(Model(embedding=40, hidden=50, encoder=25), 100, 200).decoder  # A = S: all three are square
+    assert all(is_orthogonal(layer.weight) for layer in (decoder.attention.key, decoder.attention.query, decoder.start))
+    model = Seq2Seq(Model(embedding=40, hidden=50, init=0.01), 100, 200)  # A = 2 S: only the key is
+    assert is_orthogonal(model.decoder.attention.key.weight)
+    for layer in (model.decoder.attention.query, model.decoder.start, model.from_y):  # from_y is of the deep output
+        assert abs(layer.weight.std() - 0.01) < 0.001
+
+
 def test_first_weights_may_be_larger():
     torch.manual_seed(0)
     model = Seq2Seq(Model(embedding=40, hidden=50, init=0.3), 100, 200)
