@@ -1,6 +1,8 @@
 """The data's way through the house: a module imports only from rows above its own (docs/architecture.md)."""
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
@@ -101,3 +103,30 @@ def test_help_does_not_import_anything_heavy():
 
 def test_no_file_is_too_long_to_be_read_in_one_go():
     assert [str(path) for _, _, path in modules() if len(path.read_text().splitlines()) > 400] == []
+
+
+def test_the_architectures_picture_is_up_to_date():
+    docs = PACKAGE.parent / "docs"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import draw_architecture; print(draw_architecture.draw(), end='')"
+    )
+    drawn = subprocess.run([sys.executable, "-c", code, str(docs)], capture_output=True, text=True, check=True).stdout
+    assert drawn == (docs / "architecture.svg").read_text(encoding="utf-8"), "run `python docs/draw_architecture.py`"
+
+
+def test_the_architectures_page_names_only_files_that_are_there():
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", page))
+    assert [name for name in named if not (PACKAGE / name).exists() and not (PACKAGE.parent / name).exists()] == []
+
+
+def test_public_names_come_from_the_package_and_torch_waits():
+    code = (
+        "import sys, pointing; assert 'torch' not in sys.modules\n"
+        "from pointing import Search; assert 'torch' not in sys.modules\n"
+        "from pointing import AlwaysPoint, NeverPoint, PointerNetwork, PointerSoftmax, Search, Switch, load\n"
+        "assert PointerSoftmax.__module__ == 'pointing.pointer_softmax'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        getattr(importlib.import_module("pointing"), "nonsense")  # noqa: B009
