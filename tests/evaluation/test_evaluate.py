@@ -198,6 +198,32 @@ def test_entities_need_their_tags(folder):
         EvaluationSet.read(["a", "b"], [["A", "B"]], source_tags=folder / "t")
 
 
+def test_the_words_of_references_are_split_as_tags_are_only_for_runs_with_entities(folder):
+    run = load_run(folder / "run")
+    (folder / "tags").write_text("wo￨O n't￨O\n")
+    test = EvaluationSet.read(["a"], [["won't"]], reference_tags=folder / "tags")
+    systems = [System("entities", with_entities(run), outputs=["wo n't"]), System("words", run, outputs=["wo n't"])]
+    report = evaluate(systems, test, **FEW)
+    assert score(report, "exact match") == 100
+    assert score(report, "exact match", 1) == 0
+
+
+def test_the_training_text_of_a_run_with_entities_is_split_as_its_tags_are(folder, tmp_path):
+    for name, text in (("text", "won't\n"), ("same", "won't\n"), ("tags", "wo￨O n't￨O\n")):
+        (tmp_path / name).write_text(text)
+    run = load_run(folder / "run")
+    files = run.config.data.train.model_copy(update={"target": tmp_path / "text", "target_tags": tmp_path / "tags"})
+    run = tiny.with_settings(run, data=run.config.data.model_copy(update={"train": files}))
+    test = EvaluationSet.read(["a"], [["wo n't"]])
+    for system, training, seen in (
+        (with_entities(run), None, 100),  # wo and n't are words of the training text
+        (with_entities(run), tmp_path / "same", None),  # won't is: these tags are of the run's own file
+        (run, None, None),
+    ):
+        report = evaluate([System("x", system, outputs=["wo n't"])], test, training=training, **FEW)
+        assert score(report, "recall of words seen 1–9 times") == seen
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

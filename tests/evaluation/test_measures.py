@@ -192,7 +192,7 @@ def test_each_example_adds_its_own_steps_and_those_left_out_none(run):
     result = switch_measures(loaded, EvaluationSet.read(odd_x, [odd_y]))
     assert result.pairs == 4
     for k, measure in enumerate(result.measures):
-        expected = np.zeros_like(measure.numbers)
+        expected = np.zeros((len(odd_x), measure.numbers.shape[1]))
         expected[[1, 2, 4, 5]] = [own.measures[k].numbers[0] for own in alone]
         np.testing.assert_allclose(measure.numbers, expected, atol=1e-5)
     twice = switch_measures(loaded, EvaluationSet.read(odd_x, [odd_y, odd_y]))
