@@ -1,12 +1,15 @@
 import gzip
 import hashlib
 import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pointing.errors import Failure, Misuse
-from pointing.system.files import digest, read_lines, read_text, whole_file, whole_folder, write_text
+from pointing.system.files import count_lines, digest, read_lines, read_text, whole_file, whole_folder, write_text
 
 
 @pytest.mark.parametrize(
@@ -27,6 +30,7 @@ def test_lines_are_what_stands_between_line_ends(tmp_path, name, content, lines)
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     assert list(read_lines(path)) == lines
+    assert count_lines(path) == len(lines)
 
 
 def test_a_line_that_is_not_utf8_is_named(tmp_path):
@@ -76,6 +80,29 @@ def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path):
         raise RuntimeError
     assert (path / "file").read_text() == "new"
     assert os.listdir(tmp_path) == ["x"]
+
+
+def test_files_and_folders_have_the_usual_permissions(tmp_path):
+    old = os.umask(0o027)
+    try:
+        write_text(tmp_path / "file", "")
+        with whole_folder(tmp_path / "folder"):
+            pass
+    finally:
+        os.umask(old)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o750
+
+
+def test_what_killed_processes_left_is_removed_and_what_others_write_is_not(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    dead, alive = (tmp_path / f".x.{socket.gethostname()}.{process}.a1.part" for process in (ended.pid, 1))
+    dead.mkdir()
+    alive.mkdir()  # process 1 is always there, and may be another user's
+    with whole_folder(tmp_path / "x"):
+        pass
+    assert sorted(os.listdir(tmp_path)) == [alive.name, "x"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

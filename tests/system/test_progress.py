@@ -20,6 +20,15 @@ def test_off_a_terminal_there_are_plain_lines_with_rate_and_time_left(capsys, mo
     ]
 
 
+def test_what_was_done_before_is_progress_but_not_speed(capsys, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    with progress("training", 100, "updates", done=40) as bar:
+        now = 20.0
+        bar.advance(20)
+    assert capsys.readouterr().err == "training: 60 of 100 updates, 1 updates/s, 40 s left\n"
+
+
 def test_the_last_line_is_not_said_twice(capsys, monkeypatch):
     monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.0)
     assert list(track(range(2), "x", 2, "items")) == [0, 1]

@@ -24,6 +24,15 @@ def times(number):
     return _factor * number, os.getpid()
 
 
+def test_only_a_few_jobs_are_taken_before_their_results_are_wanted():
+    taken = []
+    jobs = (taken.append(number) or number for number in range(12))
+    results = in_order(times, jobs, 2, set_up, 1)
+    next(results)
+    assert len(taken) == 2 * 2 + 1
+    results.close()
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_come_in_the_jobs_order(workers):
     made = list(in_order(times, range(12), workers, set_up, 3))
@@ -150,6 +159,22 @@ def test_no_worker_outlives_its_parent(tmp_path, how):
         time.sleep(0.05)
     parent.stdout.close()
     parent.stderr.close()
+
+
+def test_ctrl_c_is_told_by_the_parent_alone(tmp_path):
+    (tmp_path / "sleeper.py").write_text(SLEEPER)
+    parent = subprocess.Popen(
+        [sys.executable, "sleeper.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    for _ in range(2):
+        parent.stdout.readline()
+    os.killpg(parent.pid, signal.SIGINT)  # as a terminal does: all processes get it
+    _, error = parent.communicate(timeout=20)
+    assert error.count(b"Traceback") == 1
 
 
 def running(process):

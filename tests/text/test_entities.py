@@ -55,6 +55,7 @@ def test_tokens_are_found_in_the_raw_line():
     assert locate("Don't  stop.", ["Don", "'t", "stop", "."]) == ([0, 3, 7, 11], [3, 5, 11, 12])
     assert locate("Don't stop", ["stop", "Don"]) is None
     assert locate("Don't stop", ["Don", "'t"]) is None  # half of the line
+    assert locate("do not stop", ["do", "stop"]) is None  # a word is left out in the middle
     assert locate("concatenate cat", ["cat"]) is None
 
 
@@ -89,5 +90,7 @@ def test_spacy_tags_our_own_tokens(tmp_path):
     tagger = SpacyTagger(str(tmp_path / "rules"))
     tokens = Tokens(["was", "ada", "lovelace", "there", "?"], [0, 4, 8, 17, 22], [3, 7, 16, 22, 23])
     assert tagger("Was Ada Lovelace there?", tokens) == ["O", "PER", "PER", "O", "O"]
+    beside = Tokens(["(", "ada lovelace", ")"], [0, 1, 13], [1, 13, 14])  # tokens that touch an entity are not in it
+    assert tagger("(Ada Lovelace)", beside) == ["O", "PER", "O"]
     with pytest.raises(Misuse, match="python -m spacy download nothing"):
         SpacyTagger("nothing")

@@ -30,6 +30,13 @@ def test_many_lines_at_once_equal_line_by_line(kind, lines):
     assert unpacked(from_tokens([tokenizer(line) for line in lines])) == expected
 
 
+def test_truncated_lines_keep_their_first_tokens():
+    tokenizer = Tokenizer("whitespace")
+    arrays = tokenize_lines(tokenizer, ["a b c", "", "d", "e f"])
+    assert arrays.positions().tolist() == [0, 1, 2, 0, 0, 1]
+    assert unpacked(arrays.truncate(2)) == unpacked(tokenize_lines(tokenizer, ["a b", "", "d", "e f"]))
+
+
 @given(st.lists(st.tuples(st.text("ab '", max_size=8), st.booleans()), max_size=8))
 def test_selected_lines_are_those_lines(chosen):
     import numpy as np

@@ -253,6 +253,18 @@ def test_a_worker_gets_the_same_tokenizer(kind):
     assert copied.detokenize(expected.words) == tokenizer.detokenize(expected.words)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "the users' files are 'here'",  # the genitive opens no quotation
+        "the users' lists 'here'",  # after it two marks are left, which are a pair
+    ],
+)
+def test_a_genitive_and_a_quotation_in_one_line_are_told_apart(line):
+    tokenizer = Tokenizer()
+    assert tokenizer.detokenize(tokenizer.words(line)) == line
+
+
 def test_what_is_remembered_is_bounded():
     tokenizer = Tokenizer()
     tokenizer("short " + "long" * 1000)
