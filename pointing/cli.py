@@ -29,8 +29,8 @@ app.add_typer(reproduce, name="reproduce")
 Out = Annotated[Path, typer.Option(help="Folder for the files.")]
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         print(f"pointing {__version__}")
         raise typer.Exit
 
@@ -144,8 +144,7 @@ def generate(
     from pointing.config import Search, checked, parse_changes
     from pointing.generation.command import Kind, print_outputs
 
-    asked = {"beam": beam, "nbest": nbest, **parse_changes(changes or ())}
-    settings = checked(Search, asked)
+    settings = checked(Search, {"beam": beam, "nbest": nbest, **parse_changes(changes or ())})
     if json_output + show + tokenized > 1:
         raise Misuse("--json, --show and --tokenized are three ways to print: choose one")
     kind: Kind = "json" if json_output else "show" if show else "tokenized" if tokenized else "text"
@@ -251,9 +250,11 @@ def dictionary(
     from pointing.corpus.preparation import induce_dictionary
 
     text = checked(Text, {"tokenizer": tokenizer, "lowercase": lowercase})
-    made = induce_dictionary(Parallel(source=source, target=target), text, languages)
-    made.save(out)
-    print(json.dumps({"file": str(out), "pairs": len(made)}) if json_output else f"{out}: {len(made):,} word pairs")
+    induced = induce_dictionary(Parallel(source=source, target=target), text, languages)
+    induced.save(out)
+    print(
+        json.dumps({"file": str(out), "pairs": len(induced)}) if json_output else f"{out}: {len(induced):,} word pairs"
+    )
 
 
 @data.command()
@@ -305,7 +306,7 @@ def huggingface(
     """Any translation or summarization set that Hugging Face datasets can load (an extra)."""
     from pointing.data import huggingface as source
 
-    named = {theirs: ours or theirs for theirs, _, ours in (one.partition("=") for one in splits or [])}
+    named = {theirs: ours or theirs for theirs, _, ours in (split.partition("=") for split in splits or [])}
     summary = source.bring(
         out, name, source_column, target_column, config=config, splits=named or None, revision=revision, limit=limit
     )

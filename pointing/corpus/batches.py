@@ -67,8 +67,8 @@ def _by_tokens(rows: Longs, lengths: Ints, budget: int) -> list[Longs]:
     """Cuts rows, shortest first, so that no batch has more than `budget` tokens, padding counted; one row at least."""
     batches, start = [], 0
     while start < len(rows):
-        some = lengths[start : start + budget]
-        cost = some * np.arange(1, len(some) + 1)
+        coming = lengths[start : start + budget]
+        cost = coming * np.arange(1, len(coming) + 1)
         taken = max(1, int(np.searchsorted(cost, budget, side="right")))
         batches.append(rows[start : start + taken])
         start += taken
@@ -124,8 +124,8 @@ class CandidateTranslations(NamedTuple):
     @classmethod
     def between(cls, source: Vocabulary, target: Vocabulary, dictionary: Dictionary) -> CandidateTranslations:
         pairs = {(source[word], target[other]) for word, other, _ in dictionary.pairs()}
-        known = sorted((x, y) for x, y in pairs if x != UNK and y != UNK)
-        array = np.array(known, dtype=np.int64).reshape(-1, 2)
+        in_both = sorted((x, y) for x, y in pairs if x != UNK and y != UNK)
+        array = np.array(in_both, dtype=np.int64).reshape(-1, 2)
         return cls(np.searchsorted(array[:, 0], np.arange(len(source) + 1)), array[:, 1].astype(np.int32))
 
     def of(self, x: Longs) -> Longs:

@@ -135,22 +135,21 @@ def _embed(config: Config, part: Path) -> None:
     origins = {"source": config.embeddings.source, "target": config.embeddings.target}
     for side, origin in origins.items():
         if origin is not None:
-            made = make_vectors(Corpus(part), side, origin, config.embeddings.width)
-            save_vectors(part / f"{side}.vectors.npy", made)
+            vectors = make_vectors(Corpus(part), side, origin, config.embeddings.width)
+            save_vectors(part / f"{side}.vectors.npy", vectors)
 
 
-OURS = re.compile(r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv")
+OWN_FILES = re.compile(r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv")
 
 
 def _check_folder(folder: Path) -> None:
     """A corpus replaces its folder, so there must be nothing in it but a corpus."""
     if folder.exists() and not folder.is_dir():
         raise Misuse("this is a file: give a folder for the corpus", folder)
-    others = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-    if PREPARED in others:
-        others = [name for name in others if not OURS.fullmatch(name)]
-    if others:
-        raise Misuse(f"there is something else in this folder ({others[0]}): give another one for the corpus", folder)
+    names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    foreign = [name for name in names if PREPARED not in names or not OWN_FILES.fullmatch(name)]
+    if foreign:
+        raise Misuse(f"there is something else in this folder ({foreign[0]}): give another one for the corpus", folder)
 
 
 def _check_files(files: Parallel, tags: bool = False) -> int:
@@ -174,12 +173,14 @@ def _check_files(files: Parallel, tags: bool = False) -> int:
 def _fingerprint(config: Config) -> str:
     """Of everything that decides what the corpus will hold: settings, what is in the files, our own version.
 
-    Files may move, and settings that are at their default do not count, so that a new one makes no corpus old.
+    Files may move. Settings at their default do not count, so that a new setting makes no corpus out of date.
     """
     decides = config.model_dump(include=CORPUS, exclude_defaults=True)
     tagger = Path(config.pointers.tagger or "")
     pipeline = sorted(path for path in tagger.rglob("*") if path.is_file()) if config.pointers.tagger else []
-    text = json.dumps([decides, pipeline, __version__], default=digest)  # which is asked for what JSON has not: paths
+    text = json.dumps(
+        [decides, pipeline, __version__], default=digest
+    )  # JSON asks `digest` for what it cannot write: paths
     return sha256(text.encode()).hexdigest()
 
 
@@ -190,8 +191,8 @@ def _blocks(split: str, files: Parallel, folder: Path, tagged: bool) -> Iterator
         tags = zip(entities.read_tags(files.source_tags), entities.read_tags(files.target_tags), strict=True)
     for number, (source, target) in enumerate(sides):
         path = folder / f"{split}-block-{number:06d}"
-        some = None if tags is None else list(islice(tags, PAIRS_OF_A_BLOCK))
-        yield Block(split, path, number * PAIRS_OF_A_BLOCK + 1, source, target, some)
+        block_tags = None if tags is None else list(islice(tags, PAIRS_OF_A_BLOCK))
+        yield Block(split, path, number * PAIRS_OF_A_BLOCK + 1, source, target, block_tags)
 
 
 def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:

@@ -28,8 +28,8 @@ from pointing.model.run import Run
 from pointing.text.entities import Tagged
 
 WINDOW = 2048  # lines that are sorted by length together
-TOKENS = 256, 2048  # source tokens of a batch at least and at most, padding counted; more make it no faster
-SCORES = 1 << 24  # numbers that the shortlist may have at one step: sources × hypotheses × words
+FEWEST_TOKENS, MOST_TOKENS = 256, 2048  # source tokens of a batch, padding counted; more make it no faster
+MOST_SCORES = 1 << 24  # of one step: sources × hypotheses × shortlist words
 
 
 class Generator:
@@ -74,8 +74,8 @@ class Generator:
         if self.read.needs_tags and tags is None:
             raise Misuse("this run was trained on tagged entities: the lines need tags too (generate --tags)")
 
-        def work(first: int, some: list[str | bytes], tagged: list[Tagged] | None) -> list[Output]:
-            return self.run(self.read(some, tagged), settings, locations=locations, first=first)
+        def work(first: int, lines: list[str | bytes], tags: list[Tagged] | None) -> list[Output]:
+            return self.run(self.read(lines, tags), settings, locations=locations, first=first)
 
         windows = _windows(lines, tags, window)
         for outputs in _on_all(work, windows) if on_all else starmap(work, windows):
@@ -84,7 +84,7 @@ class Generator:
     def run(
         self, lines: Sequence[Line], settings: Search | None = None, *, locations: bool = False, first: int = 1
     ) -> list[Output]:
-        """Outputs of lines that have been read, numbered from `first`; those of like length are worked on together."""
+        """Outputs of lines that were read, numbered from `first`; lines of similar length are searched together."""
         settings = settings or Search()
         writer = Writer(self.lexicon.target, self.lexicon.tokenization.target, settings.unk_replace)
         outputs = [writer.write([], line, first + row) for row, line in enumerate(lines)]
@@ -98,19 +98,19 @@ class Generator:
 
         with not_training(self.model), _side_by_side(len(batches)) as each:
             model = self._for_search = self._for_search or self.model.for_search()
-            for rows, found in zip(batches, each(work, batches), strict=True):
-                for row, hypotheses in zip(rows, found, strict=True):
+            for rows, hypotheses_of_rows in zip(batches, each(work, batches), strict=True):
+                for row, hypotheses in zip(rows, hypotheses_of_rows, strict=True):
                     outputs[row] = writer.write(hypotheses, lines[row], first + row)
         return outputs
 
     def _batches(self, lines: Sequence[Line], settings: Search) -> Iterator[list[int]]:
-        """Rows of like length, so many that a step fits into memory; empty lines are in none."""
+        """Batches of rows of similar length that fit into memory at one step; empty lines are in no batch."""
         lengths = np.array([len(line.ids) for line in lines])
         order = np.argsort(lengths, kind="stable")
         order = order[lengths[order] > 0]
         share = -(-int(lengths.sum() + len(order)) // torch.get_num_threads())  # so that every thread has a batch
-        budget = min(max(share, TOKENS[0]), TOKENS[1])
-        most = max(1, SCORES // (settings.beam * (settings.large_vocabulary or len(self.lexicon.target))))
+        budget = min(max(share, FEWEST_TOKENS), MOST_TOKENS)
+        most = max(1, MOST_SCORES // (settings.beam * (settings.large_vocabulary or len(self.lexicon.target))))
         while len(order):
             padded = (lengths[order[:most]] + 1) * np.arange(1, len(order[:most]) + 1)
             taken = max(1, int(np.searchsorted(padded, budget, side="right")))
@@ -125,9 +125,9 @@ class Generator:
 
 @contextmanager
 def _side_by_side(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """A `map` that works on as many batches at a time as torch has threads, each with one.
+    """A `map` that runs as many jobs at a time as torch has threads, each job on one thread.
 
-    The steps are small: threads that share in each of them wait for one another most of the time.
+    The steps are small: threads that share the work of one step mostly wait for one another.
     """
     threads = torch.get_num_threads()
     if min(threads, jobs) < 2:
@@ -158,13 +158,13 @@ def _on_all(work: Callable[..., list[Output]], windows: Iterator[Any]) -> Iterat
 def _windows(
     lines: Iterable[str | bytes], tags: Iterable[Tagged] | None, window: int
 ) -> Iterator[tuple[int, list[str | bytes], list[Tagged] | None]]:
-    """So many lines at a time, with the number of the first and their tags if there are any."""
-    first, coming, tagged = 1, iter(lines), None if tags is None else iter(tags)
-    while some := list(islice(coming, window)):
-        theirs = None if tagged is None else list(islice(tagged, len(some)))
-        if theirs is not None and len(theirs) < len(some):
-            raise Misuse(f"there are tags of {first - 1 + len(theirs):,} lines only: every line needs its own")
-        yield first, some, theirs
-        first += len(some)
-    if tagged is not None and next(tagged, None) is not None:
+    """`window` lines at a time, with the number of the first line and their tags if there are any."""
+    first, all_lines, all_tags = 1, iter(lines), None if tags is None else iter(tags)
+    while block := list(islice(all_lines, window)):
+        block_tags = None if all_tags is None else list(islice(all_tags, len(block)))
+        if block_tags is not None and len(block_tags) < len(block):
+            raise Misuse(f"there are tags of {first - 1 + len(block_tags):,} lines only: every line needs its own")
+        yield first, block, block_tags
+        first += len(block)
+    if all_tags is not None and next(all_tags, None) is not None:
         raise Misuse(f"there are {first - 1:,} lines, but tags of more: line n of both must be one example")

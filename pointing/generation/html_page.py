@@ -24,12 +24,16 @@ def page(outputs: Iterable[Output], title: str = "pointing") -> Iterator[str]:
 
 
 def _pair(output: Output) -> str:
-    others = "".join(f"<li>{_words(other)} {_score(other)}</li>" for other in output.alternatives)
+    more = "".join(f"<li>{_words(each)} {_score(each)}</li>" for each in output.alternatives)
     return (
         f'<section id="l{output.line}"><h2>{output.line}</h2>\n'
         f'<p class="source" dir="auto">{_source(output)}</p>\n'
         f'<div><p dir="auto">{_words(output)} {_score(output)}</p>'
-        + (f"<details><summary>{len(output.alternatives)} more</summary><ol>{others}</ol></details>" if others else "")
+        + (
+            f"<details><summary>{len(output.alternatives)} more</summary><ol>{alternatives}</ol></details>"
+            if alternatives
+            else ""
+        )
         + (f'<p class="warning">{_text(output.warning)}</p>' if output.warning else "")
         + "</div></section>\n"
     )
@@ -37,7 +41,7 @@ def _pair(output: Output) -> str:
 
 def _source(output: Output) -> str:
     line, at, parts = output.source, 0, []
-    used = {token.source for some in (output, *output.alternatives) for token in some.tokens}
+    used = {token.source for each in (output, *output.alternatives) for token in each.tokens}
     for position, (start, end) in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True)):
         parts.append(_text(line.text[at:start]))
         kind = ' class="used"' if position in used else ""

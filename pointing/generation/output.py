@@ -182,10 +182,9 @@ def _word_of_pieces(word: Sequence[tuple[Token, str]], line: Line, pieces: Piece
 
 
 def _span(positions: list[int | None], line: Line, pieces: Pieces) -> tuple[int, int] | None:
-    """The characters of pieces that stand one after the other in the source; None if there are none such.
+    """The characters of pieces that stand one after the other in the source; None if they do not.
 
-    There are none either for some pieces of a word, if these have no characters of their own
-    (`subwords.split_into_pieces`).
+    None also for a part of a word whose pieces have no characters of their own (`subwords.split_into_pieces`).
     """
     first = positions[0]
     if first is None or positions != list(range(first, first + len(positions))):

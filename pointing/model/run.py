@@ -144,8 +144,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
         with safe_open(path, "pt") as file:
             header = file.metadata() or {}
             if header.get("pointing") != FORMAT:
-                known = header.get("pointing", "none of ours")
-                raise Misuse(f"this file is {known}; this version of pointing reads {FORMAT}", path)
+                version = header.get("pointing", "none of ours")
+                raise Misuse(f"this file is {version}; this version of pointing reads {FORMAT}", path)
             yield file, json.loads(header["about"])
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise Misuse(f"not a whole checkpoint ({error}); it was cut off, or is another program's", path) from None

@@ -85,14 +85,18 @@ class Vocabulary:
     @classmethod
     def build(cls, counts: Mapping[str, int], size: int | None, min_count: int, placeholders: int = 0) -> Vocabulary:
         """The most frequent words, ties in the alphabet's order: `size` ids, EOS and UNK counted, placeholders not."""
-        kept = [(word, count) for word, count in counts.items() if count >= min_count and not word.startswith(" ")]
-        kept.sort(key=lambda item: (-item[1], item[0]))
-        kept = kept if size is None else kept[: max(0, size - FIRST)]
-        return cls([word for word, _ in kept], [count for _, count in kept], placeholders)
+        frequent = {word: n for word, n in counts.items() if n >= min_count and not word.startswith(" ")}
+        ranked = _ranked(frequent)[: None if size is None else max(0, size - FIRST)]
+        return cls(ranked, [counts[word] for word in ranked], placeholders)
 
     @classmethod
     def of_pieces(cls, counts: Mapping[str, int], size: int, min_count: int) -> Vocabulary:
         """All pieces that merges of the counted words make: `size` ids, EOS and UNK counted."""
         merges, pieces = learn_merges(counts, size - FIRST, min_count)
-        kept = sorted(pieces.items(), key=lambda item: (-item[1], item[0]))
-        return cls([piece for piece, _ in kept], [count for _, count in kept], merges=merges)
+        ranked = _ranked(pieces)
+        return cls(ranked, [pieces[piece] for piece in ranked], merges=merges)
+
+
+def _ranked(counts: Mapping[str, int]) -> list[str]:
+    """The words, the most frequent first; of equals in the alphabet's order."""
+    return sorted(counts, key=lambda word: (-counts[word], word))
