@@ -178,9 +178,7 @@ def _fingerprint(config: Config) -> str:
     decides = config.model_dump(include=CORPUS, exclude_defaults=True)
     tagger = Path(config.pointers.tagger or "")
     pipeline = sorted(path for path in tagger.rglob("*") if path.is_file()) if config.pointers.tagger else []
-    text = json.dumps(
-        [decides, pipeline, __version__], default=digest
-    )  # JSON asks `digest` for what it cannot write: paths
+    text = json.dumps([decides, pipeline, __version__], default=digest)  # JSON has no paths: their digests
     return sha256(text.encode()).hexdigest()
 
 

@@ -29,11 +29,7 @@ def _pair(output: Output) -> str:
         f'<section id="l{output.line}"><h2>{output.line}</h2>\n'
         f'<p class="source" dir="auto">{_source(output)}</p>\n'
         f'<div><p dir="auto">{_words(output)} {_score(output)}</p>'
-        + (
-            f"<details><summary>{len(output.alternatives)} more</summary><ol>{alternatives}</ol></details>"
-            if alternatives
-            else ""
-        )
+        + (f"<details><summary>{len(output.alternatives)} more</summary><ol>{more}</ol></details>" if more else "")
         + (f'<p class="warning">{_text(output.warning)}</p>' if output.warning else "")
         + "</div></section>\n"
     )
