@@ -278,15 +278,21 @@ def test_only_a_sources_own_candidates_compete():
         np.testing.assert_array_equal(one[0].choices, other[0].choices)
 
 
-def test_a_placeholder_that_the_source_lacks_is_never_chosen():
-    model, batch = make(seed=9), batch_of((2, 20, 4), (20, 21), words=V)  # 2, 3 and 4 are placeholders
+@pytest.mark.parametrize("allowed", [None, torch.arange(V).repeat(2, 1)])
+def test_a_placeholder_that_the_source_lacks_is_never_chosen(allowed):
+    model, batch = make(seed=9), batch_of((2, 20, 4), (20, 21))  # 2, 3 and 4 are placeholders
     with torch.no_grad():
         model.output.shortlist.bias[2:5] = 5.0
-    for some in (None, torch.arange(V).repeat(2, 1)):
-        one, other = search(model, batch, Search(beam=3, nbest=3, max_length=9), placeholders=3, candidates=some)
-        assert {2, 4} & {int(name) for found in one for name in names_of(found, batch.source_words[0])}
-        assert not any({3} & set(found.choices) for found in one)
-        assert not any({2, 3, 4} & set(found.choices) for found in other)
+        model.output.switch.last.bias.fill_(3.0)
+
+    def words(placeholders):
+        settings = Search(beam=3, nbest=3, max_length=9)
+        found = search(model, batch, settings, placeholders=placeholders, candidates=allowed)
+        pairs = zip(found, batch.source_words, strict=True)
+        return [{name for one in some for name in names_of(one, row)} & {2, 3, 4} for some, row in pairs]
+
+    assert words(placeholders=0) == [{2, 3}, {2}]  # as words like others they are all open
+    assert words(placeholders=3) == [{2, 4}, set()]
 
 
 @pytest.mark.parametrize("ranking", ["joint", "marginal"])

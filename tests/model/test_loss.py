@@ -160,6 +160,19 @@ def test_marginal_by_hand():
     torch.testing.assert_close(log_p.exp(), torch.tensor([first, second]).double())
 
 
+@pytest.mark.parametrize("loss", ["joint", "marginal"])
+def test_only_candidates_compete(loss):
+    model, batch, some = Model(), make_batch(), predicted()
+    allowed = torch.tensor([EOS, UNK, a])
+    batch.y[1, 1] = batch.target[1, 1] = a  # in place of b, so that b is no word to predict
+    log_p = log_likelihood(settings(loss), model, some, batch, allowed)
+    d, _, p = parts(model, some)
+    w = model.output.shortlist(some.readout)[..., allowed].softmax(-1).detach()
+    by_pointer = (1 - d[0, 1]) * p[0, 1, 1] if loss == "marginal" else 0
+    torch.testing.assert_close(log_p[0, 1].exp(), d[0, 1] * w[0, 1, a] + by_pointer)
+    torch.testing.assert_close(log_p[1, 0].exp(), d[1, 0] * w[1, 0, a])
+
+
 @pytest.mark.parametrize("kind", ["softmax", "pointer-network"])
 def test_without_a_switch_there_is_nothing_to_sum_out(kind):
     model, batch, some = Model(kind), make_batch(), predicted()

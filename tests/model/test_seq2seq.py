@@ -136,6 +136,14 @@ def test_dropout_is_there_in_training_and_not_after():
     assert torch.equal(model(x, x_mask, y)[0], model(x, x_mask, y)[0])
 
 
+def test_the_readout_has_dropout_of_its_own():
+    model = make(dropout=0.5).train()
+    x, x_mask, y, *_ = inputs()
+    with torch.no_grad():
+        readout = model(x.repeat(9, 1), x_mask.repeat(9, 1), y.repeat(9, 1)).readout
+    assert 0.4 < float((readout == 0).double().mean()) < 0.6  # a tanh is never exactly 0
+
+
 def test_a_batch_equals_its_sentences_one_by_one():
     model = make()
     x, x_mask, y, target, mask = inputs()
@@ -165,6 +173,12 @@ def test_first_weights_are_dl4mts_and_the_switch_starts_towards_the_shortlist():
     torch.testing.assert_close(u @ u.T, torch.eye(50), atol=1e-5, rtol=0)
     assert model.output.switch.last.bias.item() == 1.0
     assert not model.decoder.start.bias.any()
+
+
+@pytest.mark.parametrize("bias", [-2.0, 0.0, 3.5])
+def test_the_switch_starts_where_its_setting_says(bias):
+    model = Seq2Seq(Model(embedding=E, hidden=S, switch={"bias": bias}), X, V)
+    assert model.output.switch.last.bias.item() == bias
 
 
 def is_orthogonal(weight):
