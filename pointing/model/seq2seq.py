@@ -175,7 +175,7 @@ class Seq2Seq(nn.Module):
         attention = self.decoder.attention
         for layer in (attention.key, attention.query, self.decoder.start):
             _start_orthogonal_if_square(layer.weight)
-        if isinstance(switch, Switch):
+        if isinstance(switch, Switch):  # after `apply`, which sets all biases to 0
             nn.init.constant_(switch.last.bias, settings.switch.bias)
         if settings.tied and self.output.shortlist is not None:
             self.output.shortlist.weight = self.embedding.weight

@@ -47,7 +47,7 @@ def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Measured:
     predicted = model(batch.x, batch.x_mask, batch.y)
     log_p = log_likelihood(config, model, predicted, batch)
     comparable_log_p = (
-        comparable(model, predicted, batch) if model.output.shortlist is not None else torch.full_like(log_p, math.nan)
+        comparable(model, predicted, batch) if model.output.has_shortlist else torch.full_like(log_p, math.nan)
     )
     mask, shortlist, pointing, found = observed(config, model, batch, predicted[2])
     sums = [step.sum().item() for step in (mask, log_p, comparable_log_p, pointing, found)]

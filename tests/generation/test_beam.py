@@ -107,7 +107,7 @@ def test_a_beam_that_is_wide_enough_finds_what_brute_force_finds(output, ranking
 )
 def test_length_normalisation_by_brute_force(normalize, by):
     model, batch = make(words=5, seed=3), batch_of((3, 20), words=5)
-    settings = Search(beam=300, nbest=10, **normalize, max_length=3, allow_unk=True)
+    settings = Search(beam=300, nbest=10, max_length=3, allow_unk=True, **normalize)
     found = search(model, batch, settings)[0]
     expected = brute_force(model, batch, 0, 3, normalize=by, unk=True)[:10]
     assert [names_of(one, batch.source_words[0], 5) for one in found] == [names for _, names in expected]

@@ -117,7 +117,7 @@ def test_a_stream_reads_no_further_than_its_window():
 def test_copied_words_come_out_as_they_were_written():
     generator = pointing_at_everything(lowercase=True, digits="fold")
     (output,) = generator.generate(["McÉwan  PAID $1,234.50 Zyzzyva"], Search(min_length=3))
-    assert output.tokens
+    assert len(output.tokens) >= 3
     for token in output.tokens:
         assert token.origin == "copied"
         assert token.text in {"McÉwan", "PAID", "$", "1,234.50", "Zyzzyva"}
