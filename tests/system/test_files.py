@@ -94,12 +94,25 @@ def test_files_and_folders_have_the_usual_permissions(tmp_path):
     assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o750
 
 
+def refused(process, number):
+    raise PermissionError
+
+
+def test_a_process_of_another_user_is_not_taken_for_dead(tmp_path, monkeypatch):
+    part = tmp_path / f".x.{socket.gethostname()}.{os.getpid()}.a1.part"
+    part.mkdir()
+    monkeypatch.setattr(os, "kill", refused)
+    with whole_folder(tmp_path / "x"):
+        pass
+    assert part.exists()
+
+
 def test_what_killed_processes_left_is_removed_and_what_others_write_is_not(tmp_path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     dead, alive = (tmp_path / f".x.{socket.gethostname()}.{process}.a1.part" for process in (ended.pid, 1))
     dead.mkdir()
-    alive.mkdir()  # process 1 is always there, and may be another user's
+    alive.mkdir()  # process 1 is always there
     with whole_folder(tmp_path / "x"):
         pass
     assert sorted(os.listdir(tmp_path)) == [alive.name, "x"]
