@@ -49,9 +49,9 @@ def read_gold(text: str, alignments: str) -> list[Gold]:
         sides = line.lower().split("|||")
         if len(sides) != 2 or not re.fullmatch(r"\s*(\d+[-p]\d+\s*)*", links):
             raise Misuse("expected `source ||| target` here and `1-1 2p3` in the alignments", text, number)
-        found = [(int(i) - 1, int(j) - 1, kind) for i, kind, j in re.findall(r"(\d+)([-p])(\d+)", links)]
-        sure = {(i, j) for i, j, kind in found if kind == "-"}
-        gold.append(Gold(sides[0].split(), sides[1].split(), sure, sure | {(i, j) for i, j, _ in found}))
+        cells = [(int(i) - 1, int(j) - 1, kind) for i, kind, j in re.findall(r"(\d+)([-p])(\d+)", links)]
+        sure = {(i, j) for i, j, kind in cells if kind == "-"}
+        gold.append(Gold(sides[0].split(), sides[1].split(), sure, {(i, j) for i, j, _ in cells}))
     return gold
 
 
@@ -60,42 +60,42 @@ def links_by(senses: Callable[[str], Words], source: Words, target: Words) -> Li
     for j, word in enumerate(target):
         best = next((sense for sense in senses(word) if sense in source), None)
         if best is not None:
-            places = [i for i, other in enumerate(source) if other == best]
-            links.add((min(places, key=lambda i: abs(i / len(source) - j / len(target))), j))
+            positions = [i for i, sense in enumerate(source) if sense == best]
+            links.add((min(positions, key=lambda i: abs(i / len(source) - j / len(target))), j))
     return links
 
 
-def viterbi(found: Estimate) -> Callable[[Words, Words], Links]:
+def viterbi(estimates: Estimate) -> Callable[[Words, Words], Links]:
     """Links each word with its most probable partner, if both directions choose the same pair."""
-    keys = found.source.astype(np.int64) << 32 | found.target
-    source_ids = {word: number for number, word in enumerate(found.source_words)}
-    target_ids = {word: number for number, word in enumerate(found.target_words)}
+    keys = estimates.source.astype(np.int64) << 32 | estimates.target
+    source_ids = {word: number for number, word in enumerate(estimates.source_words)}
+    target_ids = {word: number for number, word in enumerate(estimates.target_words)}
 
     def align(source: Words, target: Words) -> Links:
         i = np.array([source_ids.get(word, -1) for word in source])
         j = np.array([target_ids.get(word, -1) for word in target])
         wanted = i.astype(np.int64) << 32 | j[:, None]  # (J, I)
         at = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
-        met = (keys[at] == wanted) & (i >= 0) & (j[:, None] >= 0)
-        forward, backward = np.where(met, found.forward[at], 0), np.where(met, found.backward[at], 0)
+        seen = (keys[at] == wanted) & (i >= 0) & (j[:, None] >= 0)
+        forward, backward = np.where(seen, estimates.forward[at], 0), np.where(seen, estimates.backward[at], 0)
         best_i, best_j = forward.argmax(1), backward.argmax(0)
-        return {(int(s), t) for t, s in enumerate(best_i) if met[t, s] and best_j[s] == t}
+        return {(int(s), t) for t, s in enumerate(best_i) if seen[t, s] and best_j[s] == t}
 
     return align
 
 
 def row(name: str, size: int | None, align: Callable[[Words, Words], Links], gold: list[Gold], rare: set[str]) -> str:
     cells = [name, "" if size is None else f"{size:,}"]
-    for chosen in (None, rare):
+    for subset in (None, rare):
         links = right = sure_found = sure_all = 0
         for pair in gold:
-            counted = [chosen is None or word in chosen for word in pair.target]
-            found = {(i, j) for i, j in align(pair.source, pair.target) if counted[j]}
+            counted = [subset is None or word in subset for word in pair.target]
+            linked = {(i, j) for i, j in align(pair.source, pair.target) if counted[j]}
             sure = {(i, j) for i, j in pair.sure if counted[j]}
-            links, right = links + len(found), right + len(found & pair.possible)
-            sure_found, sure_all = sure_found + len(found & sure), sure_all + len(sure)
+            links, right = links + len(linked), right + len(linked & pair.possible)
+            sure_found, sure_all = sure_found + len(linked & sure), sure_all + len(sure)
         cells += [f"{links:,}", f"{100 * right / max(1, links):.1f}", f"{100 * sure_found / max(1, sure_all):.1f}"]
-        if chosen is None:
+        if subset is None:
             cells.append(f"{100 * (1 - (sure_found + right) / max(1, links + sure_all)):.1f}")
     return "| " + " | ".join(cells) + " |"
 

@@ -204,7 +204,7 @@ def encode_pairs(lexicon: Lexicon, pairs: Pairs, lines: Any) -> tuple[pa.RecordB
         pointers=int((choices.target >= V).sum()),
         unknown=int(unknown.sum()),
         same_word=int((unknown & (choices.same != NOWHERE)).sum()),
-        dictionary=int((unknown & (choices.sense != NOWHERE)).sum()),
+        dictionary=int((unknown & (choices.copied != NOWHERE)).sum() - (unknown & (choices.same != NOWHERE)).sum()),
         source_pieces=len(source.ids),
         target_pieces=len(target.ids),
     )

@@ -61,7 +61,7 @@ class Choices(NamedTuple):
     words: Ints  # y: a shortlist id, V + the first position that writes the word, or UNK if no position does
     unknown: Bools  # the word is outside the shortlist
     same: Ints  # first position of the same word in the source, or NOWHERE
-    sense: Ints  # first position whose translation is the word, if the source has no such word; else NOWHERE
+    copied: Ints  # first position whose copy writes the word, or NOWHERE; `same` unless copies are translated
 
 
 def choose(
@@ -95,8 +95,7 @@ def choose(
         pointed &= unknown
     choice = np.where(pointed, V + position, ids)
     words = np.where(unknown & (copied != NOWHERE), V + copied, ids)
-    sense = np.where(same == NOWHERE, copied, NOWHERE)
-    return Choices(choice.astype(np.int32), words.astype(np.int32), unknown, same, sense.astype(np.int32))
+    return Choices(choice.astype(np.int32), words.astype(np.int32), unknown, same, copied)
 
 
 def number_source_words(source: Side, ids: Ints, V: int) -> Ints:

@@ -25,7 +25,7 @@ class Statistics:
     pointers: int = 0
     unknown: int = 0  # target words, or pieces, outside the shortlist
     same_word: int = 0  # of those, found in the source as they are
-    dictionary: int = 0  # of those, reached by a translation only (policy dictionary)
+    dictionary: int = 0  # how many more translated copies reach; negative if translations hide more same words
     source_pieces: int = 0  # what the model reads: the tokens, or with subwords their pieces
     target_pieces: int = 0
 

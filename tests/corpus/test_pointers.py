@@ -70,12 +70,12 @@ def test_a_word_whose_copy_is_written_as_another_word_is_not_taught_as_a_pointer
     assert choices("dictionary", [9, 3, 8], [3], [UNK], {3: 4, 8: 3}).target.tolist() == [V + 2]
 
 
-def test_same_word_and_translation_are_counted_apart():
-    found = choices("dictionary", [9, 3, 4], [3, 5, 6, 9], [UNK, UNK, UNK, 30], {4: 5})
-    assert found.unknown.tolist() == [True, True, True, False]
-    assert found.same.tolist() == [1, NOWHERE, NOWHERE, 0]
-    assert found.sense.tolist() == [NOWHERE, 2, NOWHERE, NOWHERE]
-    assert found.words.tolist() == [V + 1, V + 2, UNK, 30]
+def test_same_words_and_what_copies_write_are_told_apart():
+    found = choices("dictionary", [9, 3, 4], [3, 5, 6, 9, 4], [UNK, UNK, UNK, 30, UNK], {4: 5})
+    assert found.unknown.tolist() == [True, True, True, False, True]
+    assert found.same.tolist() == [1, NOWHERE, NOWHERE, 0, 2]
+    assert found.copied.tolist() == [1, 2, NOWHERE, 0, NOWHERE]
+    assert found.words.tolist() == [V + 1, V + 2, UNK, 30, UNK]
 
 
 def test_a_pointer_never_leaves_its_own_sentence():

@@ -204,6 +204,10 @@ def test_names_are_of_what_copying_writes(tmp_path):
     # What is to be learned points at the sources of machin and sept. The last word has none: copying it writes machin.
     assert example["target"][3:7] == [V + 3, V + 4, corpus.lexicon.target["."], UNK]
     assert example["target_words"][3:7] == [V + 3, V + 4, corpus.lexicon.target["."], UNK]
+    # Of the three unknown words only Zorblatt stands in the source; copying reaches machin and sept, but not Zorblatt.
+    dev = corpus.about["statistics"]["dev"]
+    assert dev["reached_by_same_word"] == pytest.approx(1 / 3)
+    assert dev["reached_by_same_word_or_dictionary"] == pytest.approx(2 / 3)
 
 
 def test_what_a_terminal_would_obey_is_not_shown(tmp_path):
