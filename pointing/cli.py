@@ -149,15 +149,7 @@ def generate(
         raise Misuse("--json, --show and --tokenized are three ways to print: choose one")
     kind: Kind = "json" if json_output else "show" if show else "tokenized" if tokenized else "text"
     print_outputs(
-        run,
-        files or [],
-        settings,
-        kind,
-        html=html,
-        tags=tags,
-        dictionary=dictionary,
-        device=device,
-        threads=threads,
+        run, files or [], settings, kind, html=html, tags=tags, dictionary=dictionary, device=device, threads=threads
     )
 
 

@@ -40,11 +40,7 @@ class PointerSoftmax(nn.Module):
     """
 
     def __init__(
-        self,
-        words: int,
-        readout: int,
-        switch: Switch | NeverPoint | AlwaysPoint,
-        network: PointerNetwork | None = None,
+        self, words: int, readout: int, switch: Switch | NeverPoint | AlwaysPoint, network: PointerNetwork | None = None
     ) -> None:
         super().__init__()
         self.words = words
@@ -130,11 +126,7 @@ class PointerSoftmax(nn.Module):
     # Test: everything that could be chosen.
 
     def forward(
-        self,
-        readout: Tensor,
-        evidence: Tensor,
-        log_l: Tensor | Annotations,
-        candidates: Tensor | None = None,
+        self, readout: Tensor, evidence: Tensor, log_l: Tensor | Annotations, candidates: Tensor | None = None
     ) -> Tensor:
         """The whole log f_t, (B, T, V + J); -inf at words that are no candidates and at masked positions."""
         candidates = None if candidates is None else _different(candidates)
@@ -145,12 +137,7 @@ class PointerSoftmax(nn.Module):
         return torch.cat([by_word, by_position], -1)
 
     def top(
-        self,
-        k: int,
-        readout: Tensor,
-        evidence: Tensor,
-        log_l: Tensor | Annotations,
-        candidates: Tensor | None = None,
+        self, k: int, readout: Tensor, evidence: Tensor, log_l: Tensor | Annotations, candidates: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The k most probable choices, best first: (log f_t, choice), both (B, T, k). k = 1 is the paper's argmax."""
         candidates = None if candidates is None else _different(candidates)

@@ -22,13 +22,7 @@ POOL = 100  # batches whose examples are sorted by length together
 
 
 def plan(
-    source: Ints,
-    target: Ints,
-    batch: int,
-    by: Literal["sentences", "tokens"],
-    seed: int,
-    epoch: int,
-    pool: int = POOL,
+    source: Ints, target: Ints, batch: int, by: Literal["sentences", "tokens"], seed: int, epoch: int, pool: int = POOL
 ) -> list[Longs]:
     """One epoch's batches as rows, in order: examples of like length together, everything else shuffled.
 

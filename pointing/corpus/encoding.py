@@ -179,13 +179,7 @@ def encode_pairs(lexicon: Lexicon, pairs: Pairs, lines: Any) -> tuple[pa.RecordB
         copied, own = form[: len(words)], form[len(words) :]
         written = _side(source._replace(ids=copied[source.ids])), _side(target._replace(ids=own[target.ids]))
     choices = choose(
-        lexicon.config.pointers.policy,
-        _side(source),
-        _side(target),
-        ids,
-        V,
-        entity=pairs.entity,
-        written=written,
+        lexicon.config.pointers.policy, _side(source), _side(target), ids, V, entity=pairs.entity, written=written
     )
     last, lengths = np.cumsum(target.counts), target.counts + 1  # EOS comes after each sentence's last word
     columns = {

@@ -23,14 +23,7 @@ import pyarrow as pa
 
 from pointing import __version__
 from pointing.config import CORPUS, Config, Parallel, Text
-from pointing.corpus.blocks import (
-    Block,
-    encode_block,
-    read_block,
-    set_up_encoding,
-    set_up_tokenizing,
-    tokenize_block,
-)
+from pointing.corpus.blocks import Block, encode_block, read_block, set_up_encoding, set_up_tokenizing, tokenize_block
 from pointing.corpus.examples import PREPARED, ROW_GROUP, SCHEMA, Corpus
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.statistics import Statistics

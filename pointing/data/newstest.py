@@ -12,13 +12,7 @@ from pointing.errors import Failure, Misuse
 from pointing.system.files import read_text
 
 
-def bring(
-    out: str | Path,
-    test: str,
-    languages: tuple[str, str] = ("en", "fr"),
-    *,
-    dev: str | None = None,
-) -> Summary:
+def bring(out: str | Path, test: str, languages: tuple[str, str] = ("en", "fr"), *, dev: str | None = None) -> Summary:
     """Writes `test.en` and `test.fr`, and `dev.en` and `dev.fr` from another set, with the lines that sacreBLEU scores.
 
     A set has sacreBLEU's name (wmt14, wmt14/full), WMT's name (newstest2014), or its year. If a set has more than one

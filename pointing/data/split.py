@@ -41,11 +41,7 @@ def groups(texts: Sequence[Collection[str]]) -> list[list[int]]:
 
 
 def deal(
-    groups: Sequence[Sequence[int]],
-    names: Sequence[str],
-    pairs: Sequence[int],
-    held_out: Mapping[str, int],
-    seed: int,
+    groups: Sequence[Sequence[int]], names: Sequence[str], pairs: Sequence[int], held_out: Mapping[str, int], seed: int
 ) -> dict[str, list[int]]:
     """The documents of "train" and of each held-out split, which gets about as many pairs as `held_out` says, not more.
 

@@ -119,11 +119,7 @@ class Routes:
         choice = torch.where(by_shortlist >= by_position, word, choice)
         joined = torch.logaddexp(by_shortlist, by_positions) if self.marginal else by_shortlist.maximum(by_position)
         log_w, best_word = self._best_words(logits, column, blocked)
-        parts = (
-            (shift + log_w, joined.masked_fill(out, -math.inf)),
-            (best_word, choice),
-            (best_word, word),
-        )
+        parts = ((shift + log_w, joined.masked_fill(out, -math.inf)), (best_word, choice), (best_word, word))
         return Continuations(*(torch.cat(pair, -1) for pair in parts)), torch.sigmoid(switch)
 
     def _sources(self, source_words: Tensor, x_mask: Tensor, candidates: Tensor | None) -> Sources:

@@ -20,14 +20,7 @@ from pointing.model.decoder import Predicted
 from pointing.model.fast_output import FastOutput
 from pointing.model.fast_step import FastStep
 from pointing.model.recurrence import Weights, conditional_gru, gru, step
-from pointing.pointer_softmax import (
-    AdditiveScores,
-    AlwaysPoint,
-    NeverPoint,
-    PointerSoftmax,
-    Switch,
-    masked_log_softmax,
-)
+from pointing.pointer_softmax import AdditiveScores, AlwaysPoint, NeverPoint, PointerSoftmax, Switch, masked_log_softmax
 from pointing.text.vocabulary import UNK
 
 

@@ -78,12 +78,7 @@ def _summed_out(name: str) -> list[Row]:
     """A word's probability is summed over z_t: only in the search, or in training too (See et al. 2017)."""
     return [
         Row("pointer-softmax-summed", f"{name}, copies and word summed", {}, SUMMED, shared_run="pointer-softmax"),
-        Row(
-            "marginal",
-            f"{name}, switch unsupervised, copies and word summed",
-            {"training.loss": "marginal"},
-            SUMMED,
-        ),
+        Row("marginal", f"{name}, switch unsupervised, copies and word summed", {"training.loss": "marginal"}, SUMMED),
     ]
 
 

@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     from pointing.generation.output import Output
 
 QUANTILES = (0.95, 0.75, 0.5, 0.25, 0.05)  # of the outputs in the order of their chrF: good, middling and bad ones
-SPLIT_STATISTICS = (
-    "pairs",
-    "target_tokens",
-    "pointers_per_100",
-    "unknown_share",
-    "reached_by_same_word_or_dictionary",
-)
+SPLIT_STATISTICS = ("pairs", "target_tokens", "pointers_per_100", "unknown_share", "reached_by_same_word_or_dictionary")
 RESULTS, EXAMPLES = "results.json", "examples.json"
 Tests = Mapping[str, Parallel]  # test sets by their names
 
@@ -162,13 +156,7 @@ def _evaluate(origins: Sequence[OutputOrigin], files: Parallel, folder: Path) ->
 
 
 def _write_examples(
-    trained: TrainedExperiment,
-    rows: Sequence[Row],
-    test: str,
-    seed: int,
-    report: Report,
-    files: Parallel,
-    out: Path,
+    trained: TrainedExperiment, rows: Sequence[Row], test: str, seed: int, report: Report, files: Parallel, out: Path
 ) -> None:
     """Writes example outputs of seed 1 on the recipe's own test set, if `rows` has the first two highlighted rows."""
     keys = [row.key for row in rows]

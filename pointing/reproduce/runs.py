@@ -63,11 +63,7 @@ def _key_and_seeds(text: str, seeds: int) -> tuple[str, int]:
 
 
 def plan_runs(
-    rows: Sequence[Row],
-    recipe: Path,
-    changes: Mapping[str, Any],
-    out: Path,
-    dictionary: Path | None = None,
+    rows: Sequence[Row], recipe: Path, changes: Mapping[str, Any], out: Path, dictionary: Path | None = None
 ) -> PlannedRuns:
     """The runs of all rows that have runs of their own, one for each seed."""
     planned = {}

@@ -28,11 +28,7 @@ def cores() -> int:
 
 
 def in_order(
-    work: Callable[[Job], Result],
-    jobs: Iterable[Job],
-    workers: int | None,
-    set_up: Callable[..., None],
-    *settings: Any,
+    work: Callable[[Job], Result], jobs: Iterable[Job], workers: int | None, set_up: Callable[..., None], *settings: Any
 ) -> Iterator[Result]:
     """work(job) for every job, in the jobs' order; every process calls set_up(*settings) first.
 

@@ -50,11 +50,7 @@ def placeholder(number: int) -> str:
 
 
 def anonymize(
-    source: Sequence[str],
-    source_tags: Sequence[str],
-    target: Sequence[str],
-    target_tags: Sequence[str],
-    limit: int,
+    source: Sequence[str], source_tags: Sequence[str], target: Sequence[str], target_tags: Sequence[str], limit: int
 ) -> tuple[list[str], list[str]]:
     """Both sides with their entity tokens replaced by placeholders, at most `limit` different ones.
 

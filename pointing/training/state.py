@@ -13,15 +13,7 @@ from torch import Tensor
 
 from pointing.config import Config, Training, idle_settings
 from pointing.errors import Misuse
-from pointing.model.run import (
-    STATE,
-    put_tensors,
-    read_header,
-    read_tensors,
-    remove_parts,
-    run_settings,
-    write_tensors,
-)
+from pointing.model.run import STATE, put_tensors, read_header, read_tensors, remove_parts, run_settings, write_tensors
 from pointing.system.world import Processes
 from pointing.training.learner import Learner
 
