@@ -1,4 +1,8 @@
-"""Runs that were made before load as before and write what they wrote; trained anew, the same weights come out."""
+"""Runs that were made before load as before and write what they wrote; trained anew, the same weights come out.
+
+The runs in tests/frozen were made before issue 14, in the format of that time. `retrained.safetensors` are the weights of
+today: the attention's first weights and what is taught for unreachable words were mended since.
+"""
 
 import gzip
 import json
@@ -33,7 +37,7 @@ def test_a_run_made_before_writes_what_it_wrote(data, kind):
 @pytest.mark.parametrize("kind", make.KINDS)
 def test_trained_anew_the_same_weights_come_out(data, kind, tmp_path):
     make.train(kind, data, tmp_path / kind)
-    before, after = (load_file(folder / "model.safetensors") for folder in (FROZEN / kind, tmp_path / kind))
+    before, after = load_file(FROZEN / kind / "retrained.safetensors"), load_file(tmp_path / kind / "model.safetensors")
     assert before.keys() == after.keys()
     for name, weight in before.items():  # another processor rounds in another way
         torch.testing.assert_close(after[name], weight, rtol=1e-3, atol=1e-4)
