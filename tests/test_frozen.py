@@ -1,7 +1,7 @@
 """Runs that were made before load as before and write what they wrote; trained anew, the same weights come out.
 
-The runs in tests/frozen were made before issue 14, in the format of that time. `retrained.safetensors` are the weights of
-today: the attention's first weights and what is taught for unreachable words were mended since.
+The runs in tests/frozen were made before issue 14, in the format of that time. `retrained.safetensors` are today's
+weights: the attention's first weights and what is taught for unreachable words were mended since.
 """
 
 import gzip
