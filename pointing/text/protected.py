@@ -1,0 +1,180 @@
+"""Spans of a line that must come through translation unchanged: format arguments, tags, addresses, paths, options.
+
+All kinds stand in one expression whose time is linear in the line's length: a branch that reads far ahead and fails
+has read no character at which it could begin again, or reads a bounded number of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from pointing.errors import Misuse
+
+
+class Span(NamedTuple):
+    """Characters `start` to `end` of a line, and the kind of thing that stands there."""
+
+    start: int
+    end: int
+    kind: str
+
+
+_MODIFIERS = "Ctrl|Control|Primary|Alt|AltGr|Shift|Meta|Super|Hyper|Cmd|Command|Strg|Umschalt|Maj"
+_MODIFIER = f"(?:{_MODIFIERS})"
+_KEY = r"(?:(?!(?i:click|clic|klick|drag|mouse))[A-Z][A-Za-z0-9_]{1,11}|[A-Za-z0-9])(?![A-Za-z0-9])"
+_OPENED = r"""(?<![^\s"'`(\[{<>=|,;:/«“‘„])"""  # at the line's start, after a space, a quotation mark, a bracket, …
+_WEB = r"""[^\s<>"`|\\(){}«»‘-„…\u2e80-\uffef]"""
+_WIDTH = r"(?:\*(?:\d{1,3}\$)?|\d{1,4})?"
+_HTML = (
+    "a|abbr|b|big|blockquote|body|br|button|caption|center|cite|code|col|dd|div|dl|dt|em|font|form|h[1-6]|head|hr|html|"
+    "i|iframe|img|input|ins|kbd|label|li|link|meta|nobr|ol|p|pre|q|qt|s|samp|script|select|small|span|strike|strong|"
+    "style|sub|sup|table|tbody|td|textarea|th|thead|title|tr|tt|u|ul|var|"
+    "emphasis|filename|interface|application|command|envar|shortcut|icode|bcode|ahelp|variable|menuitem|keycode|literal|"
+    "warning|note|message|email|resource|placeholder|para|item|nl|numid|numIdSuffix"  # GNOME, KDE, LibreOffice
+)
+
+KINDS: dict[str, str] = {
+    # Ctrl+Q, Ctrl+Shift+F5, Ctrl-C, <Control>q; not Alt-Taste, Shift+click
+    "key": rf"""(?<![\w+-]) (?: {_MODIFIER} (?:[+-]{_MODIFIER}){{0,3}}
+            (?: \+{_KEY} | -(?:F\d{{1,2}}|[A-Za-z0-9])(?![\w-]) )
+        | (?:<{_MODIFIER}>){{1,4}} {_KEY} )""",
+    # not the full stop or bracket after it; brackets that are opened inside it are part of it
+    "url": rf"""(?<![\w.+-]) (?: [A-Za-z][A-Za-z0-9+.-]{{1,14}}:// | www\.(?=\w) )
+        (?: {_WEB} | \({_WEB}*\) | \{{{_WEB}*\}} )* (?<![.,;:!?'*\]/]) /? (?<!:/)(?<!//)""",
+    "email": r"""(?<![\w.+-]) [A-Za-z0-9_][\w.+-]{0,63}
+        @ (?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8} [A-Za-z]{2,24} (?!\w)""",
+    # %s %1$s %-10.3lf %(name)s %% %<PRIu64>; of gcc: %qs %< %>; of Qt: %1 %L1; of strftime: %Y; not `100 % sure`, 5%de
+    "printf": rf"""% (?: %
+        | \([\w.-]+\) [-+#0']* \d* (?:\.\d+)? [A-Za-z]
+        | (?<![0-9]%) [A-Z_][A-Z_0-9]{{2,}} %?
+        | (?:\d{{1,3}}\$)? [-+#0']* {_WIDTH} (?:\.{_WIDTH})? (?: <PRI[A-Za-z0-9]{{1,12}}>
+            | (?:hh|h|ll|l|L|q|j|z|t)? (?: [diouxXeEfFgGaAcspnCSm] (?<! [0-9]%[A-Za-z] (?=[A-Za-z]) ) ) )
+        | (?<![0-9]%) L?\d{{1,2}} (?!\d)
+        | (?:q[+#]*|w)? [A-Za-z] (?![A-Za-z]) (?<![0-9]%[A-Za-z])
+        | [<>] )""",
+    # {count} {0:.2f} {} {{x}} ${var} #{name} %{name}; not { text with words }
+    "braces": r"""[$\#%]? (?: \{\{ [ ]?[\w.|-]*[ ]? \}\}
+        | \{ [\w.\[\]]* (?:![rsa])? (?: :[^{}\s]{0,30} )? \} )""",
+    # $HOME $(ARG1) $[officename] @VERSION@; not $5
+    "variable": r"""(?<![\w$]) \$ (?: [A-Za-z_]\w* | \([A-Za-z_]\w*\) | \[[A-Za-z_]\w*\] )
+        | (?<![\w@]) @ [A-Za-z_]\w* @ (?!\w)""",
+    # a bare <name> is a tag if HTML knows it or the line closes it: `<file>` is an argument, which people translate
+    "tag": r"""< (?: !--[^<>]*(?<=--)> | !\[CDATA\[ | /[A-Za-z][\w:.-]*\s*>
+        | [A-Za-z][\w:.-]* (?: \s[^<>=]*=[^<>]*>  |  \s*/?> ) ) | \]\]>""",
+    "entity": r"& (?: [A-Za-z][A-Za-z0-9]{1,31} | \#\d{1,7} | \#[xX][0-9A-Fa-f]{1,6} ) ;",
+    # /usr/share/doc ~/.config ./configure C:\Windows; not and/or, km /h
+    "path": rf"""{_OPENED} (?: (?: (?:~|\.\.?)/ | /(?=[\w.%${{@][\w.+@%$*{{/-]) ) [\w.+@%$*{{}}~/-]* (?<![.*])
+        | [A-Za-z]:\\ [\w.+@%${{}}~\\-]* (?<!\.) )""",
+    "escape": r"""\\ (?: [0-7]{3} | [abefnrtv0\\"'] | x[0-9A-Fa-f]{2} | u[0-9A-Fa-f]{4} )""",
+    # --help -v -O2 -Wall -fno-common '-shared'; only the option of --file=NAME; not -5, Ein- und -ausgabe
+    "option": rf"""- {_OPENED[:-1]}-) (?: -[A-Za-z0-9](?:[\w-]*\w)? | [A-Za-z]\d* | W[a-z][\w-]* | [a-z]+(?:-[a-z0-9]+)+
+        | (?<=['"`<‘“«]-)[A-Za-z][\w-]*\w ) (?![\w-])""",
+    # 1.2.3, v1.2, 127.0.0.1; not 3.5, and not 31.12.2020 or 1.000.000
+    "version": r"""(?<![\w.,]) (?! \d{1,2}\.\d{1,2}\.\d{4}(?![\w.]) | \d{1,3}(?:\.\d{3}){2}(?![\w.]) )
+        (?: v\d+\.\d+(?:\.\d+)* | \d+(?:\.\d+){2,} ) (?:\.[x*])?
+        (?: [-~+]?(?:alpha|beta|rc|pre|dev|git|dfsg|deb|a|b)\.?\d* (?<!\.) )? (?!\w)""",
+}
+PRESETS: dict[str, tuple[str, ...]] = {"none": (), "web": ("url", "email", "tag", "entity"), "software": tuple(KINDS)}
+# A line without any of these has no protected span.
+_SIGN = re.compile(r"[%{$@<&\\/+\]]|\d\.\d|-[\w-]|www\.")
+_SIGNS = {  # a line without any of a kind's signs has no span of this kind
+    "key": tuple(_MODIFIERS.split("|")),
+    "url": ("://", "www."),
+    "email": ("@",),
+    "printf": ("%",),
+    "braces": ("{",),
+    "variable": ("$", "@"),
+    "tag": ("<", "]]>"),
+    "entity": ("&",),
+    "path": ("/", ":\\"),
+    "escape": ("\\",),
+    "option": ("-",),
+    "version": tuple(f"{digit}." for digit in range(10)),
+}
+_BARE_TAG = re.compile(rf"<(?!(?i:{_HTML})\s*>)([\w:.-]+)\s*>")
+_CLOSING = re.compile(r"</([\w:.-]+)")
+
+
+class Protector:
+    """A line → its protected spans: not overlapping, left to right, never empty.
+
+    The user's own patterns come first: other kinds are looked for in what they leave.
+    """
+
+    def __init__(self, kinds: Sequence[str], patterns: Sequence[str] = ()) -> None:
+        for kind in kinds:
+            if kind not in KINDS:
+                raise Misuse(f"protected spans: no kind {kind!r}; there are: {', '.join(KINDS)}")
+        self.kinds = tuple(kind for kind in KINDS if kind in set(kinds))
+        self.patterns = tuple(patterns)
+        self._custom = [_own(pattern) for pattern in patterns]
+
+    def __call__(self, line: str) -> list[Span]:
+        if self._custom:
+            return self._with_custom(line)
+        if not self.kinds or _SIGN.search(line) is None:
+            return []
+        return list(self._between(line, 0, len(line)))
+
+    def _between(self, line: str, start: int, end: int) -> Iterator[Span]:
+        kinds = tuple(kind for kind in self.kinds if any(sign in line for sign in _SIGNS[kind]))
+        if not kinds:
+            return
+        closed: set[str] | None = None
+        for match in _expression(kinds).finditer(line, start, end):
+            kind = match.lastgroup
+            assert kind is not None
+            if kind == "tag" and (bare := _BARE_TAG.fullmatch(match[0])):
+                closed = set(_CLOSING.findall(line)) if closed is None else closed
+                if bare[1] not in closed:
+                    continue
+            yield Span(match.start(), match.end(), kind)
+
+    def _with_custom(self, line: str) -> list[Span]:
+        spans: list[Span] = []
+        gaps = [(0, len(line))]
+        for expression in self._custom:
+            free: list[tuple[int, int]] = []
+            for start, end in gaps:
+                for match in expression.finditer(line, start, end):
+                    if match.start() < match.end():
+                        spans.append(Span(match.start(), match.end(), "custom"))
+                        free.append((start, match.start()))
+                        start = match.end()
+                free.append((start, end))
+            gaps = free
+        for start, end in gaps:
+            spans.extend(self._between(line, start, end))
+        return sorted(spans)
+
+
+@cache
+def _expression(kinds: tuple[str, ...]) -> re.Pattern[str]:
+    """One expression for these kinds; a line is read with those only whose signs it has."""
+    return re.compile("|".join(f"(?P<{kind}>{KINDS[kind]})" for kind in kinds), re.VERBOSE)
+
+
+def _own(pattern: str) -> re.Pattern[str]:
+    """The user's pattern, compiled; refused if it is no regular expression, or matches nothing at all."""
+    try:
+        expression = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise Misuse(f"protected spans: {pattern!r} is no regular expression: {error}") from None
+    for text in ("", "a B-1 é"):
+        if any(match.start() == match.end() for match in expression.finditer(text)):
+            raise Misuse(f"protected spans: {pattern!r} can match the empty string; it must match at least a character")
+    return expression
+
+
+_POSITIONAL = re.compile(
+    rf"%[-+#0']*{_WIDTH}(?:\.{_WIDTH})?(?:<PRI\w+>|(?:hh|h|ll|l|L|q|j|z|t|w|q[+#]*)?[diouxXeEfFgGaAcspCSDTVJKPQRH])"
+    r"|\{(?:![rsa])?(?::[^{}]*)?\}"
+)
+
+
+def keeps_order(text: str, kind: str) -> bool:
+    """True for a positional, unnumbered format argument (%s, {}): several of them must stay in their order."""
+    return kind in ("printf", "braces") and "$" not in text and _POSITIONAL.fullmatch(text) is not None
