@@ -25,7 +25,7 @@ class Span(NamedTuple):
 _MODIFIERS = "Ctrl|Control|Primary|Alt|AltGr|Shift|Meta|Super|Hyper|Cmd|Command|Strg|Umschalt|Maj"
 _MODIFIER = f"(?:{_MODIFIERS})"
 _KEY = r"(?:(?!(?i:click|clic|klick|drag|mouse))[A-Z][A-Za-z0-9_]{1,11}|[A-Za-z0-9])(?![A-Za-z0-9])"
-_OPENED = r"""(?<![^\s"'`(\[{<>=|,;:/«“‘„])"""  # at the line's start, after a space, a quotation mark, a bracket, …
+_OPENED = r"""(?<![^\s"'`(\[{<>=|,;:/«»‹›“‘„‚])"""  # at the line's start, after a space, a quotation mark, a bracket, …
 _WEB = r"""[^\s<>"`|\\(){}«»‘-„…\u2e80-\uffef]"""
 _WIDTH = r"(?:\*(?:\d{1,3}\$)?|\d{1,4})?"
 _HTML = (
@@ -46,7 +46,7 @@ KINDS: dict[str, str] = {
         (?: {_WEB} | \({_WEB}*\) | \{{{_WEB}*\}} )* (?<![.,;:!?'*\]/]) /? (?<!:/)(?<!//)""",
     "email": r"""(?<![\w.+-]) [A-Za-z0-9_][\w.+-]{0,63}
         @ (?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8} [A-Za-z]{2,24} (?!\w)""",
-    # %s %1$s %-10.3lf %(name)s %% %<PRIu64>; of gcc: %qs %< %>; of Qt: %1 %L1; of strftime: %Y; not `100 % sure`, 5%de
+    # %s %1$s %-10.3lf %(name)s %% %<PRIu64>; gcc: %qs %< %>; Qt: %1; strftime: %Y; Scheme: ~a; not `100 % sure`, 5%de
     "printf": rf"""% (?: %
         | \([\w.-]+\) [-+#0']* \d* (?:\.\d+)? [A-Za-z]
         | (?<![0-9]%) [A-Z_][A-Z_0-9]{{2,}} %?
@@ -54,7 +54,7 @@ KINDS: dict[str, str] = {
             | (?:hh|h|ll|l|L|q|j|z|t)? (?: [diouxXeEfFgGaAcspnCSm] (?<! [0-9]%[A-Za-z] (?=[A-Za-z]) ) ) )
         | (?<![0-9]%) L?\d{{1,2}} (?!\d)
         | (?:q[+#]*|w)? [A-Za-z] (?![A-Za-z]) (?<![0-9]%[A-Za-z])
-        | [<>] )""",
+        | [<>] ) | ~% | (?<![\w/]) ~[asdASD] (?!\w)""",
     # {count} {0:.2f} {} {{x}} ${var} #{name} %{name}; not { text with words }
     "braces": r"""[$\#%]? (?: \{\{ [ ]?[\w.|-]*[ ]? \}\}
         | \{ [\w.\[\]]* (?:![rsa])? (?: :[^{}\s]{0,30} )? \} )""",
@@ -70,8 +70,8 @@ KINDS: dict[str, str] = {
         | [A-Za-z]:\\ [\w.+@%${{}}~\\-]* (?<!\.) )""",
     "escape": r"""\\ (?: [0-7]{3} | [abefnrtv0\\"'] | x[0-9A-Fa-f]{2} | u[0-9A-Fa-f]{4} )""",
     # --help -v -O2 -Wall -fno-common '-shared'; only the option of --file=NAME; not -5, Ein- und -ausgabe
-    "option": rf"""- {_OPENED[:-1]}-) (?: -[A-Za-z0-9](?:[\w-]*\w)? | [A-Za-z]\d* | W[a-z][\w-]* | [a-z]+(?:-[a-z0-9]+)+
-        | (?<=['"`<‘“«]-)[A-Za-z][\w-]*\w ) (?![\w-])""",
+    "option": rf"""- {_OPENED[:-1]}-) (?: -[A-Za-z0-9](?:[\w-]*\w)? | [A-Za-z]\d* | W[a-z][\w-]* | [A-Za-z][a-z]*(?:-[a-z0-9]+)+
+        | (?: (?<=['"`<‘“„‚«»‹›]-) | (?<=«\s-) ) [A-Za-z][\w-]*\w ) (?![\w-])""",
     # 1.2.3, v1.2, 127.0.0.1; not 3.5, and not 31.12.2020 or 1.000.000
     "version": r"""(?<![\w.,]) (?! \d{1,2}\.\d{1,2}\.\d{4}(?![\w.]) | \d{1,3}(?:\.\d{3}){2}(?![\w.]) )
         (?: v\d+\.\d+(?:\.\d+)* | \d+(?:\.\d+){2,} ) (?:\.[x*])?
@@ -79,12 +79,12 @@ KINDS: dict[str, str] = {
 }
 PRESETS: dict[str, tuple[str, ...]] = {"none": (), "web": ("url", "email", "tag", "entity"), "software": tuple(KINDS)}
 # A line without any of these has no protected span.
-_SIGN = re.compile(r"[%{$@<&\\/+\]]|\d\.\d|-[\w-]|www\.")
+_SIGN = re.compile(r"[%{$@<&~\\/+\]]|\d\.\d|-[\w-]|www\.")
 _SIGNS = {  # a line without any of a kind's signs has no span of this kind
     "key": tuple(_MODIFIERS.split("|")),
     "url": ("://", "www."),
     "email": ("@",),
-    "printf": ("%",),
+    "printf": ("%", "~"),
     "braces": ("{",),
     "variable": ("$", "@"),
     "tag": ("<", "]]>"),
@@ -171,7 +171,7 @@ def _own(pattern: str) -> re.Pattern[str]:
 
 _POSITIONAL = re.compile(
     rf"%[-+#0']*{_WIDTH}(?:\.{_WIDTH})?(?:<PRI\w+>|(?:hh|h|ll|l|L|q|j|z|t|w|q[+#]*)?[diouxXeEfFgGaAcspCSDTVJKPQRH])"
-    r"|\{(?:![rsa])?(?::[^{}]*)?\}"
+    r"|~[asdASD]|\{(?:![rsa])?(?::[^{}]*)?\}"
 )
 
 

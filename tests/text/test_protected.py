@@ -34,6 +34,7 @@ FOUND = {  # kind → lines whose spans of this kind stand in ⟦ ⟧
         '⟦%c⟧'
         ⟦%s⟧⟦%s⟧⟦%%⟧⟦%s⟧
         ⟦%1$*2$d⟧
+        from ⟦~a⟧ to ⟦~s⟧.⟦~%⟧
     """,
     "braces": """
         ⟦{count}⟧ files, ⟦{0:.2f}⟧, ⟦{}⟧, ⟦{{x}}⟧, ⟦{0!r}⟧, ⟦{a.b[0]}⟧, ⟦{:>8}⟧
@@ -78,6 +79,7 @@ FOUND = {  # kind → lines whose spans of this kind stand in ⟦ ⟧
     "option": """
         ⟦--help⟧, ⟦-v⟧ or ⟦-O2⟧
         [⟦-v⟧|⟦--verbose⟧] (⟦-x⟧) ⟦--file⟧=FILE ⟦--no-check⟧: ⟦-h⟧/⟦--help⟧
+        »⟦--help⟧«, „⟦-shared⟧“, »⟦-shared⟧«, « ⟦-shared⟧ »
         ‘⟦-shared⟧’ ⟦-Wall⟧ ⟦-fno-common⟧ '⟦-std⟧=c99'
     """,
     "version": """
@@ -122,7 +124,7 @@ def test_what_is_protected(kind, marked):
         "File:New, C: and D:",
         "{",
         "100%-Regel",
-        "a_b, _Open, ~File",
+        "a_b, _Open, ~File, ~All, A~d",
     ],
 )
 def test_what_is_not_protected(line):
