@@ -178,3 +178,30 @@ _POSITIONAL = re.compile(
 def keeps_order(text: str, kind: str) -> bool:
     """True for a positional, unnumbered format argument (%s, {}): several of them must stay in their order."""
     return kind in ("printf", "braces") and "$" not in text and _POSITIONAL.fullmatch(text) is not None
+
+
+# A protected span is one token. Its word begins with a space, as no word of a text does. It has the span's kind, the
+# number of its occurrence in the line and its text: ` printf 2 %s`. So the second `%s` of a target is the second of the
+# source.
+
+
+def protected_word(kind: str, occurrence: int, text: str) -> str:
+    return f" {kind} {occurrence} {text}"
+
+
+def is_protected(word: str) -> bool:
+    return word.startswith(" ") and word[1:2].isalpha() and " " in word[1:]
+
+
+def protected_text(word: str) -> str:
+    """The characters of a protected span; any other word as it is."""
+    return word.split(" ", 3)[3] if is_protected(word) else word
+
+
+def kind_word(word: str) -> str:
+    """The source vocabulary's word for all protected spans of one kind: ` printf`."""
+    return word[: word.index(" ", 1)]
+
+
+def kind_of(word: str) -> str:
+    return kind_word(word)[1:]
