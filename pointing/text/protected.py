@@ -112,6 +112,11 @@ class Protector:
         self.patterns = tuple(patterns)
         self._custom = [_own(pattern) for pattern in patterns]
 
+    @classmethod
+    def named(cls, name: str) -> Protector:
+        """The protector of a preset (`software`) or of kinds (`printf,tag`)."""
+        return cls(PRESETS[name] if name in PRESETS else [kind.strip() for kind in name.split(",")])
+
     def __call__(self, line: str) -> list[Span]:
         if self._custom:
             return self._with_custom(line)
