@@ -70,9 +70,8 @@ KINDS: dict[str, str] = {
         | [A-Za-z]:\\ [\w.+@%${{}}~\\-]* (?<!\.) )""",
     "escape": r"""\\ (?: [0-7]{3} | [abefnrtv0\\"'] | x[0-9A-Fa-f]{2} | u[0-9A-Fa-f]{4} )""",
     # --help -v -O2 -Wall -fno-common '-shared'; only the option of --file=NAME; not -5, Ein- und -ausgabe
-    "option": rf"""- {_OPENED[:-1]}-)
-        (?: -[A-Za-z0-9](?:[\w-]*\w)? | [A-Za-z]\d* | W[a-z][\w-]* | [A-Za-z][a-z]*(?:-[a-z0-9]+)+
-        | (?: (?<=['"`<‘“„‚«»‹›]-) | (?<=«\s-) ) [A-Za-z][\w-]*\w ) (?![\w-])""",
+    "option": rf"""- {_OPENED[:-1]}-) (?: -[A-Za-z0-9](?:[\w-]*\w)? | [A-Za-z]\d* | W[a-z][\w-]*
+        | [A-Za-z][a-z]*(?:-[a-z0-9]+)+ | (?: (?<=['"`<‘“„‚«»‹›]-) | (?<=«\s-) ) [A-Za-z][\w-]*\w ) (?![\w-])""",
     # 1.2.3, v1.2, 127.0.0.1; not 3.5, and not 31.12.2020 or 1.000.000
     "version": r"""(?<![\w.,]) (?! \d{1,2}\.\d{1,2}\.\d{4}(?![\w.]) | \d{1,3}(?:\.\d{3}){2}(?![\w.]) )
         (?: v\d+\.\d+(?:\.\d+)* | \d+(?:\.\d+){2,} ) (?:\.[x*])?
@@ -112,6 +111,11 @@ class Protector:
         self.kinds = tuple(kind for kind in KINDS if kind in set(kinds))
         self.patterns = tuple(patterns)
         self._custom = [_own(pattern) for pattern in patterns]
+
+    @classmethod
+    def named(cls, name: str) -> Protector:
+        """The protector of a preset (`software`) or of kinds (`printf,tag`)."""
+        return cls(PRESETS[name] if name in PRESETS else [kind.strip() for kind in name.split(",")])
 
     def __call__(self, line: str) -> list[Span]:
         if self._custom:
