@@ -461,9 +461,9 @@ def test_all_spans_of_a_kind_are_one_word_of_the_source(tmp_path):
 
 
 def test_pieces_have_the_form_of_their_word(tmp_path):
-    source = ["low lower lowest", "new newer newest"] * 4
-    target = ["Low LOWER lowest.", "New newer newest!"] * 4
-    sizes = {"vocabulary": {"source": 20, "target": 20}}
+    source = ["low lower lowest", "new newer newest wow tone torn"] * 4
+    target = ["Low LOWER lowest.", "New newer newest wow tone torn worst!"] * 4
+    sizes = {"vocabulary": {"source": 32, "target": 32}}
     settings = files(tmp_path, source, target) | {"text": {"forms": True, "subwords": "bpe"}} | sizes
     corpus = prepared(tmp_path, settings, pointers={"policy": "none"})
     row = corpus.split("train")[0]
