@@ -1,0 +1,69 @@
+"""The header of a PO file: its charset, and what a new file needs filled in; fields that say something are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from pointing import __version__
+
+_CHARSET = re.compile(rb"charset=([\w.:+-]+)")
+_LINES = 100  # of a file, in which the header's charset is looked for at most
+_UNSET = {  # what xgettext writes for somebody to fill in
+    "Language": r"",
+    "MIME-Version": r"",
+    "Content-Type": r"|text/plain; charset=CHARSET",
+    "Content-Transfer-Encoding": r"|ENCODING",
+    "Plural-Forms": r"|nplurals=INTEGER; plural=EXPRESSION;",
+    "PO-Revision-Date": r"YEAR-MO-DA HO:MI\+(?:ZONE|DIST)",
+}
+
+
+def declared_charset(data: bytes) -> str | None:
+    """The charset that the header names; None if there is none, or only the template's word CHARSET."""
+    at = data.find(b'msgid ""')
+    if at < 0:
+        return None
+    for line in data[at:].split(b"\n", _LINES)[:_LINES][1:]:
+        if line.strip()[:1] not in (b"m", b'"') or line.startswith(b"msgid"):
+            return None
+        if match := _CHARSET.search(line):
+            name = match[1].decode("ascii")
+            return None if name == "CHARSET" else name
+    return None
+
+
+def header_fields(header: str) -> dict[str, str]:
+    """The fields by name; lines without a colon are left out."""
+    fields = {}
+    for line in header.split("\n"):
+        name, colon, value = line.partition(":")
+        if colon:
+            fields[name.strip()] = value.strip()
+    return fields
+
+
+def completed_header(header: str, language: str, plural_forms: str | None, charset: str) -> str:
+    """The header with the fields filled in that a file in this language needs and that nobody has filled in yet."""
+    values: Mapping[str, str | None] = {
+        "PO-Revision-Date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M%z}",
+        "Language": language,
+        "MIME-Version": "1.0",
+        "Content-Type": f"text/plain; charset={charset}",
+        "Content-Transfer-Encoding": "8bit",
+        "Plural-Forms": plural_forms,
+    }
+    is_new = not header or "YEAR-MO-DA" in header or "CHARSET" in header
+    there = header_fields(header)
+    lines = header.split("\n")[:-1] if header.endswith("\n") else header.split("\n") if header else []
+    for name, value in values.items():
+        if value is None or (name == "PO-Revision-Date" and name not in there):
+            continue
+        if name not in there:
+            lines.append(f"{name}: {value}")
+        elif re.fullmatch(_UNSET[name], there[name]):
+            lines = [f"{name}: {value}" if line.partition(":")[0].strip() == name else line for line in lines]
+    if is_new and "X-Generator" not in there:
+        lines.append(f"X-Generator: pointing {__version__}")
+    return "".join(f"{line}\n" for line in lines)
