@@ -45,14 +45,25 @@ class Fill:
 class Document(Protocol):
     """A file that was read and understood; reading it again would give the same."""
 
-    path: Path
-    data: bytes  # its content, as it was read
-    kind: str
-    units: Sequence[Unit]
-    language: str | None  # of its translations, if the file says it
-    notes: list[str]  # what the user should know: what was guessed, what is odd
+    @property
+    def path(self) -> Path: ...
+    @property
+    def data(self) -> bytes:
+        """Its content, as it was read."""
 
-    def problem(self, text: str) -> str | None:
+    @property
+    def kind(self) -> str: ...
+    @property
+    def units(self) -> Sequence[Unit]: ...
+    @property
+    def language(self) -> str | None:
+        """Of its translations, if the file says it."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know: what was guessed, what is odd."""
+
+    def problem(self, unit: Unit, text: str) -> str | None:
         """Why this file cannot hold a translation, such as a character that its encoding lacks."""
 
     def written(self, fills: Mapping[int, Fill], fuzzy: bool) -> bytes:

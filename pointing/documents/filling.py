@@ -22,9 +22,9 @@ WINDOW = 256  # lines that are searched together, so that the bar moves
 class Translates(Protocol):
     """What is asked of a generator (`generation.generator.Generator`)."""
 
-    def stream(
-        self, lines: Iterable[str | bytes], settings: Search | None = None, *, window: int = ..., **more: Any
-    ) -> Iterator[Output]: ...
+    @property
+    def stream(self) -> Callable[..., Iterator[Output]]:
+        """stream(lines, settings, window=…): an output for each line, in order."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Filler:
         split: dict[int, list[list[Piece]]] = {}  # of each unit to fill, the lines of its texts
         results: dict[int, Result] = {}
         for unit in document.units:
-            if unit.state == "locked" or not is_wanted(unit) or not any(unit.sources):
+            if unit.state == "locked" or not is_wanted(unit) or not any(map(str.strip, unit.sources)):
                 results[unit.number] = Result(unit, "left", unit.targets)
             elif reason := unit.trouble or _too_long(unit):
                 results[unit.number] = Result(unit, "failed", unit.targets, reason=reason)
@@ -134,9 +134,7 @@ class Filler:
             origins.append(tuple(copied))
         return Result(unit, "filled", tuple(done), tuple(origins), scores=tuple(scores))
 
-    def _choice(
-        self, document: Document, unit: Unit, line: Piece
-    ) -> tuple[Output | None, str | None, tuple[str, ...]]:
+    def _choice(self, document: Document, unit: Unit, line: Piece) -> tuple[Output | None, str | None, tuple[str, ...]]:
         """The best output of a line that passes all checks; else why the best one fails, and all that failed."""
         if not line.is_asked:
             return None, None, ()
@@ -145,7 +143,7 @@ class Filler:
             return None, best.warning, ()
         reasons, rejected = [], []
         for output in (best, *best.alternatives):
-            reason = problem(line.core, output.text, self.protect, unit.format) or document.problem(output.text)
+            reason = problem(line.core, output.text, self.protect, unit.format) or document.problem(unit, output.text)
             if reason is None:
                 return output, None, ()
             reasons.append(reason)
@@ -153,7 +151,7 @@ class Filler:
         return None, f"no translation passes the check: the best one {reasons[0]}", tuple(rejected)
 
     def _origins(self, output: Output, line: Piece, before: str, restored: str) -> Iterator[Origin]:
-        """The words of a line's translation that came from the source; `before` is the message's text before the line."""
+        """The words of a translated line that came from the source; `before` is the message's text before the line."""
         spans = {(span.start, span.end) for span in self.protect(line.core)}
         at = 0
         for token in output.tokens:
@@ -174,16 +172,14 @@ def _too_long(unit: Unit) -> str | None:
     return f"has a line of {longest:,} characters, more than {LONGEST_LINE:,}" if longest > LONGEST_LINE else None
 
 
-def provenance(result: Result) -> str | None:
+def provenance(result: Result) -> str:
     """What was copied, and from where, for a translator's comment; characters are counted from 1."""
     parts = []
     for form, origins in enumerate(result.origins):
-        told = [
-            f"{each.origin} «{each.text}» ({_characters(*each.span)})" for each in origins if "\n" not in each.text
-        ]
+        told = [f"{each.origin} «{each.text}» ({_characters(*each.span)})" for each in origins]
         if told:
             parts.append(f"[{form}] " * (len(result.origins) > 1) + ", ".join(told))
-    return "; ".join(parts) or None
+    return "; ".join(parts) or ("no word was copied" if result.scores else "copied as it is: there are no words in it")
 
 
 def _characters(start: int, end: int) -> str:

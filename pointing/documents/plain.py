@@ -29,7 +29,7 @@ class PlainText:
                 self.units.append(Unit(len(self.units), line, (match[0],), ("",), "empty"))
                 self.spans.append(match.span())
 
-    def problem(self, text: str) -> str | None:
+    def problem(self, unit: Unit, text: str) -> str | None:
         return None if self.raw.can_hold(text) else f"has characters that {self.raw.encoding} lacks"
 
     def written(self, fills: Mapping[int, Fill], fuzzy: bool) -> bytes:

@@ -53,14 +53,15 @@ class Po:
         )
 
     def _unit(self, number: int, entry: Entry, protect: Protector) -> Unit:
-        sources, trouble = (entry.text("msgid") or "",), None
+        singular, plural = entry.text("msgid") or "", entry.text("msgid_plural")
+        sources: tuple[str, ...] = (singular,)
+        trouble: str | None = None
         targets = tuple(entry.translations)
-        plural = entry.text("msgid_plural")
         if plural is not None and self.plurals is None:
-            sources, trouble = (sources[0], plural), self.no_plurals
+            sources, trouble = (singular, plural), self.no_plurals
         elif plural is not None and self.plurals is not None:
-            spans = [sorted(text[span.start : span.end] for span in protect(text)) for text in (sources[0], plural)]
-            sources = self.plurals.sources(sources[0], plural, spans[0] == spans[1])
+            spans = [sorted(text[span.start : span.end] for span in protect(text)) for text in (singular, plural)]
+            sources = self.plurals.sources(singular, plural, spans[0] == spans[1])
             targets = tuple(entry.text(f"msgstr[{form}]") or "" for form in range(len(sources)))
         if entry.has_bytes:
             trouble = "has bytes written as numbers, which may be part of a character"
@@ -84,7 +85,7 @@ class Po:
                     f"{self.path}:{entry.line}: the same message as in line {other.line}; msgfmt refuses such a file"
                 )
 
-    def problem(self, text: str) -> str | None:
+    def problem(self, unit: Unit, text: str) -> str | None:
         return None if self.raw.can_hold(text) else f"has characters that {self.charset} lacks"
 
     def written(self, fills: Mapping[int, Fill], fuzzy: bool) -> bytes:
@@ -123,13 +124,13 @@ class Po:
         self._replace_lines(edits, *entry.translation_lines, lines)
         for number in entry.previous:  # it told what the old translation was of
             self._replace_lines(edits, number, number, [])
-        self._write_flags(edits, entry, fuzzy)
-        ours = [number for number in entry.comments if self.lines[number].startswith(COMMENT)]
-        for number in ours:
-            self._replace_lines(edits, number, number, [])
+        for number in entry.comments:
+            if self.lines[number].startswith(COMMENT):
+                self._replace_lines(edits, number, number, [])
         if fill.comment is not None:
             after = entry.comments[-1] + 1 if entry.comments else entry.first
             edits.insert(self.starts[after], f"{COMMENT}{fill.comment}{self._line_end(entry.first)}")
+        self._write_flags(edits, entry, fuzzy)
 
     def _write_flags(self, edits: Edits, entry: Entry, fuzzy: bool) -> None:
         if fuzzy == ("fuzzy" in entry.flags):
@@ -155,4 +156,8 @@ class Po:
 
 def _is_unwrapped(line: str) -> bool:
     """True for a string's line that gettext's tools would have broken."""
-    return len(line) > WIDTH + 12 and line.lstrip().startswith(('"', "msg")) and " " in line.strip()[:WIDTH].rstrip('"')[8:]
+    return (
+        len(line) > WIDTH + 12
+        and line.lstrip().startswith(('"', "msg"))
+        and " " in line.strip()[:WIDTH].rstrip('"')[8:]
+    )

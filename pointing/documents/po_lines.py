@@ -121,10 +121,7 @@ def _checked_name(entry: Entry, keyword: re.Match[str], path: Path, number: int)
     """The keyword with the number of its plural form; refused if it may not stand here."""
     name, form = keyword[1], keyword[2]
     full = name if form is None else f"{name}[{int(form)}]"
-    before = {
-        "msgid_plural": "msgid",
-        "msgstr": "msgid" if form is None else "msgid_plural",
-    }.get(name)
+    before = {"msgid_plural": "msgid", "msgstr": "msgid" if form is None else "msgid_plural"}.get(name)
     if full in entry.strings:
         raise Misuse(f"{full} for the second time in one entry", path, number + 1)
     if form is not None and name != "msgstr":
@@ -150,7 +147,9 @@ def _read_comment(entry: Entry, comment: str, number: int) -> None:
 
 def _what_is_wrong(rest: str) -> str:
     if not rest.startswith('"'):
-        return f"this is not PO: {rest[:30]!r}; a comment, msgid, msgstr or a string in quotation marks should stand here"
+        return (
+            f"this is not PO: {rest[:30]!r}; a comment, msgid, msgstr or a string in quotation marks should stand here"
+        )
     if _STRING.match(rest):
         return "a string without msgid or msgstr before it"
     return "a string without an end: its closing quotation mark is missing"

@@ -71,7 +71,9 @@ def decoded(path: Path, data: bytes, encoding: str, declared: str) -> RawFile:
         text = body.decode(codec)
     except UnicodeDecodeError as error:
         line = body.count("\n".encode(codec), 0, error.start) + 1
-        raise Misuse(f"not {encoding}, {declared} (byte {error.start + len(mark) + 1} of the file)", path, line) from None
+        raise Misuse(
+            f"not {encoding}, {declared} (byte {error.start + len(mark) + 1} of the file)", path, line
+        ) from None
     if (nul := text.find("\0")) >= 0:
         raise Misuse("there is a NUL character: this is no text file", path, text.count("\n", 0, nul) + 1)
     return RawFile(path, data, text, codec, mark)

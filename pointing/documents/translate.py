@@ -1,0 +1,152 @@
+"""Files in, the same files out with their untranslated entries filled, each whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pointing.config import Search
+from pointing.documents import msgfmt
+from pointing.documents.columns import Wanted
+from pointing.documents.document import Document, Fill, Unit
+from pointing.documents.filling import Filler, Result, Translates, provenance
+from pointing.documents.kinds import Reading, check_kind, open_document
+from pointing.documents.names import check_writable, output_paths
+from pointing.documents.raw_file import read_bytes
+from pointing.documents.review_page import review_page
+from pointing.documents.summary import Summary
+from pointing.errors import Failure, Misuse
+from pointing.generation.command import load_generator
+from pointing.model.run import run_settings
+from pointing.system.files import whole_file
+from pointing.system.progress import say
+from pointing.text.protected import PRESETS, Protector
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is filled, and how it is marked."""
+
+    everything: bool = False  # also what is translated already
+    fuzzy_too: bool = False  # also what is marked for review
+    fuzzy: bool = True  # what is filled is marked for review
+    provenance: bool = False  # with a comment about where its words came from
+    language: str | None = None  # that is written into the files; None: the run's
+    source_column: str | None = None
+    target_column: str | None = None
+    encoding: str = "utf-8"  # of tables and text
+    more: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of the generator
+
+    def wants(self, unit: Unit) -> bool:
+        return unit.state == "empty" or self.everything or (self.fuzzy_too and unit.state == "fuzzy")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Documents that were read, where each is written, and what into."""
+
+    documents: list[Document]
+    outputs: dict[Path, Path]
+    options: Options
+    html: Path | None = None
+
+
+def prepare(
+    files: Sequence[Path],
+    languages: tuple[str, str],
+    options: Options,
+    *,
+    out: Path | None = None,
+    in_place: bool = False,
+    html: Path | None = None,
+) -> Job:
+    """All that can be refused is refused here, before a model is loaded; `languages` are the run's."""
+    languages = languages[0], options.language or languages[1]
+    for file in files:
+        check_kind(file)
+        read_bytes(file)
+    outputs = output_paths(files, out, in_place, languages)
+    if html is not None:
+        check_writable(html)
+        if any(os.path.realpath(html) == os.path.realpath(path) for path in [*files, *outputs.values()]):
+            raise Misuse("the page would take the place of a file: give another name", html)
+    wanted = Wanted(options.source_column, options.target_column, languages)
+    documents = [open_document(file, Reading(languages[1], wanted, options.encoding)) for file in files]
+    for document in documents:
+        _check_language(document, languages[1], is_told=options.language is not None)
+    return Job(documents, outputs, options, html)
+
+
+def fill(job: Job, generator: Translates, search: Search) -> list[Summary]:
+    """Fills and writes the documents one by one, then the review page."""
+    search = search.model_copy(update={"nbest": search.beam})  # every hypothesis may be the one that passes
+    filler = Filler(generator, search, Protector(PRESETS["software"]), job.options.more)
+    summaries = []
+    for document in job.documents:
+        results = filler.results(document, job.options.wants, accelerators=document.kind != "text")
+        output = job.outputs[document.path]
+        write(document, results, output, job.options)
+        verdict = msgfmt.verdict(output) if document.kind in ("PO", "POT") else None
+        summaries.append(Summary(document.path, output, document.kind, results, document.notes, verdict))
+    if job.html is not None:
+        with whole_file(job.html) as part, part.open("w", encoding="utf-8") as file:
+            file.writelines(review_page(summaries, job.options.fuzzy))
+    return summaries
+
+
+def _check_language(document: Document, language: str, is_told: bool) -> None:
+    """Text in one language must not go into a file of another."""
+    if document.language is None or _main(document.language) == _main(language):
+        return
+    what = f"this file is a translation into {document.language!r}, but"
+    if is_told:
+        raise Misuse(f"{what} --language says {language!r}", document.path)
+    advice = f"give --language {document.language} if it does write that"
+    raise Misuse(f"{what} the run writes {language!r}: {advice}", document.path)
+
+
+def _main(language: str) -> str:
+    return language.replace("-", "_").partition("_")[0].lower()
+
+
+def write(document: Document, results: Sequence[Result], output: Path, options: Options) -> None:
+    """The file with its new translations, whole or not at all; if its original has changed meanwhile, nothing."""
+    fills = {
+        result.unit.number: Fill(result.texts, provenance(result) if options.provenance else None)
+        for result in results
+        if result.status == "filled"
+    }
+    data = document.written(fills, options.fuzzy)
+    target = Path(os.path.realpath(output))  # a link stays a link
+    with whole_file(target) as part:
+        part.write_bytes(data)
+        if target.exists():
+            part.chmod(stat.S_IMODE(target.stat().st_mode))
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        if target == Path(os.path.realpath(document.path)) and read_bytes(document.path) != document.data:
+            raise Failure(f"{document.path}: was changed by somebody while it was translated; it stays as it is now")
+
+
+def translate(
+    run: Path,
+    files: Sequence[Path],
+    search: Search,
+    options: Options,
+    *,
+    out: Path | None = None,
+    in_place: bool = False,
+    html: Path | None = None,
+    dictionary: Path | None = None,
+    device: str = "auto",
+) -> list[Summary]:
+    """`pointing translate`: a run's model fills files."""
+    languages = run_settings(run).data.languages
+    job = prepare(files, languages, options, out=out, in_place=in_place, html=html)
+    for note in (note for document in job.documents for note in document.notes):
+        say(note)
+    return fill(job, load_generator(run, device, dictionary), search)
