@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pointing.text.accelerators import with_accelerator, without_accelerator
+from pointing.text.accelerators import Accelerator, with_accelerator, without_accelerator
 from pointing.text.protected import Protector
 
 
@@ -19,22 +19,21 @@ class Piece:
     before: str  # white space
     core: str  # what is translated: the line without its accelerator's mark
     after: str  # white space, with the line's end
-    mark: str | None = None  # of the accelerator: _ or &
-    mark_at: int = 0  # the character of the line at which the mark stands
-    letter: str = ""  # the accelerator's key
+    accelerator: Accelerator | None = None
+    mark_at: int = 0  # the character of the line at which the accelerator's mark stands
+    mark_width: int = 0  # characters that were taken out with it
     is_asked: bool = True  # False: there are no words in it, and it is copied as it is
 
     def restored(self, translation: str) -> str:
         """A translation of `core`, with the accelerator and the white space back."""
-        if self.mark is not None:
-            translation = with_accelerator(translation, self.mark, self.letter)
+        if self.accelerator is not None:
+            translation = with_accelerator(translation, *self.accelerator)
         return f"{self.before}{translation}{self.after}"
 
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Characters of `core` as characters of the message."""
-        if self.mark is not None:
-            start += len(self.mark) * (start >= self.mark_at)
-            end += len(self.mark) * (end > self.mark_at)
+        start += self.mark_width * (start >= self.mark_at)
+        end += self.mark_width * (end > self.mark_at)
         return self.start + start, self.start + end
 
 
@@ -54,11 +53,11 @@ def pieces(message: str, protect: Protector, accelerators: bool) -> list[Piece]:
 def _piece(start: int, before: str, core: str, after: str, protect: Protector, accelerators: bool) -> Piece:
     if not has_words(core, protect):
         return Piece(start, before, core, after, is_asked=False)
-    plain, mark = without_accelerator(core) if accelerators else (core, None)
-    if mark is None:
+    plain, accelerator = without_accelerator(core) if accelerators else (core, None)
+    if accelerator is None:
         return Piece(start, before, core, after)
     at = next((i for i, (one, other) in enumerate(zip(core, plain, strict=False)) if one != other), len(plain))
-    return Piece(start, before, plain, after, mark, at, core[at + len(mark) : at + len(mark) + 1])
+    return Piece(start, before, plain, after, accelerator, at, len(core) - len(plain))
 
 
 def has_words(text: str, protect: Protector) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pointing.documents.document import Fill, State, Unit
 from pointing.documents.plurals import plural_header, read_plurals
 from pointing.documents.po_header import completed_header, declared_charset, header_fields
-from pointing.documents.po_lines import WIDTH, Entry, read_entries, split_lines, string_lines
+from pointing.documents.po_lines import WIDTH, Entry, changed_lines, columns, read_entries, split_lines, string_lines
 from pointing.documents.raw_file import Edits, decoded, text_codec
 from pointing.errors import Misuse
 from pointing.text.protected import PRESETS, Protector
@@ -104,7 +104,7 @@ class Po:
         if new == old or new == f"{old}\n":
             return
         end = self._line_end(0)
-        lines = string_lines("msgstr", new, wrap=False)
+        lines = changed_lines("msgstr", [] if self.header is None else self.header.strings["msgstr"], new)
         if self.header is None:
             edits.insert(0, "".join(f"{line}{end}" for line in ['msgid ""', *lines, ""]))
             return
@@ -155,9 +155,8 @@ class Po:
 
 
 def _is_unwrapped(line: str) -> bool:
-    """True for a string's line that gettext's tools would have broken."""
-    return (
-        len(line) > WIDTH + 12
-        and line.lstrip().startswith(('"', "msg"))
-        and " " in line.strip()[:WIDTH].rstrip('"')[8:]
-    )
+    """True for a string's line that gettext's tools would have broken at one of its first spaces."""
+    text = line.strip()
+    if len(text) <= WIDTH + 8 or not text.startswith(('"', "msg")):
+        return False
+    return " " in text[8 : WIDTH - 1] and columns(text) > WIDTH + 8  # 8: a keyword, which has a space of its own

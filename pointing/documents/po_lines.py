@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import category, east_asian_width
 
 from pointing.errors import Misuse
 
@@ -22,6 +23,7 @@ _ESCAPE = re.compile(r"\\(?:([abfnrtv\\\"'?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2}))"
 _CHARACTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _LETTERS = {character: f"\\{letter}" for letter, character in _CHARACTERS.items()} | {"\\": "\\\\", '"': '\\"'}
 _TO_ESCAPE = re.compile(r"[\x00-\x1f\x7f\\\"]")
+_NO_WIDTH = {"Mn", "Me", "Cf"}  # categories of Unicode
 _WORD = re.compile(r"[^ ]*(?: +|$)")
 
 
@@ -104,6 +106,8 @@ def read_entries(lines: list[str], path: Path) -> list[Entry]:
                     entries.append(Entry(number))
                 name = _checked_name(entries[-1], keyword, path, number)
                 entries[-1].obsolete = entries[-1].obsolete or obsolete is not None
+                if not rest:  # its string begins on the next line
+                    break
             string = _STRING.match(rest)
             if string is None or not name:
                 raise Misuse(_what_is_wrong(rest), path, number + 1)
@@ -176,18 +180,31 @@ def escape(text: str) -> str:
 def string_lines(keyword: str, text: str, wrap: bool) -> list[str]:
     """A keyword and its string as lines of the file, without line ends: broken after each \\n, and if they are long."""
     parts = [escape(part) for part in re.split(r"(?<=\n)", text) if part]
-    if len(parts) < 2 and (not wrap or not parts or len(keyword) + 3 + _columns(parts[0]) <= WIDTH):
+    if len(parts) < 2 and (not wrap or not parts or len(keyword) + 3 + columns(parts[0]) <= WIDTH):
         return [f'{keyword} "{"".join(parts)}"']
     lines = [line for part in parts for line in (_wrapped(part) if wrap else [part])]
     return [f'{keyword} ""', *(f'"{line}"' for line in lines)]
+
+
+def changed_lines(keyword: str, old: list[str], new: str) -> list[str]:
+    """A string of many \\n as lines of the file; a part up to \\n that stands in `old`, escaped, is written as there."""
+    before: dict[str, list[str]] = {}
+    pieces: list[str] = []
+    for piece in old:
+        pieces.append(piece)
+        if piece.endswith("\\n"):
+            before[unescape("".join(pieces))] = [piece for piece in pieces if piece]
+            pieces = []
+    parts = [part for part in re.split(r"(?<=\n)", new) if part]
+    return [f'{keyword} ""', *(f'"{line}"' for part in parts for line in before.get(part, [escape(part)]))]
 
 
 def _wrapped(text: str) -> list[str]:
     """Pieces of a string that fit on lines, broken after spaces."""
     lines, used = [""], 0
     for word in _WORD.findall(text):
-        width = _columns(word)
-        if used and used + _columns(word.rstrip(" ")) + 2 > WIDTH:
+        width = columns(word)
+        if used and used + width + 2 > WIDTH:
             lines.append("")
             used = 0
         lines[-1] += word
@@ -195,8 +212,6 @@ def _wrapped(text: str) -> list[str]:
     return lines
 
 
-def _columns(text: str) -> int:
-    """Columns on a terminal: characters of East Asia take two."""
-    from unicodedata import combining, east_asian_width
-
-    return sum(0 if combining(character) else 1 + (east_asian_width(character) in "WF") for character in text)
+def columns(text: str) -> int:
+    """Columns on a terminal: characters of East Asia take two, marks on other characters none."""
+    return sum(0 if category(each) in _NO_WIDTH else 1 + (east_asian_width(each) in "WF") for each in text)
