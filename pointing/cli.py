@@ -272,6 +272,28 @@ def debian(
 
 
 @data.command()
+def gettext(
+    out: Out,
+    languages: Annotated[tuple[str, str], typer.Option(help="Two languages of the catalogs; en is their keys'.")] = (
+        "en",
+        "fr",
+    ),
+    packages: Annotated[
+        list[str] | None, typer.Option(help="Names of packages, separated by spaces; may be given again.")
+    ] = None,
+    dev: Annotated[int, typer.Option(help="Pairs for development.")] = 2000,
+    test: Annotated[int, typer.Option(help="Pairs for testing.")] = 2000,
+    seed: Annotated[int, typer.Option(help="Of the split.")] = 1,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Strings of programs and their translations, from Debian's packages through this machine's apt, without root."""
+    from pointing.data import gettext as source
+
+    names = [name for text in packages for name in text.replace(",", " ").split()] if packages else None
+    _say(source.bring(out, languages, names=names, dev=dev, test=test, seed=seed), json_output)
+
+
+@data.command()
 def newstest(
     name: Annotated[str, typer.Argument(help="A test set that sacreBLEU knows: wmt11, newstest2011, …")],
     out: Out,

@@ -5,9 +5,6 @@ These are tens of thousands of examples full of names: programs, formats, librar
 
 from __future__ import annotations
 
-import math
-import re
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,15 +13,11 @@ from pathlib import Path
 from pointing.data import descriptions
 from pointing.data.apt import translations
 from pointing.data.descriptions import Description
+from pointing.data.filters import Pair, half_empty, too_different, untranslated
 from pointing.data.parallel import CorpusWriter, Summary, writing
 from pointing.data.split import deal, groups
 from pointing.errors import Misuse
 from pointing.system.progress import track
-
-LONG_ENOUGH = 40  # characters; shorter texts ("LIRC", "remote control (LIRC)") may differ in length by any factor
-TOO_DIFFERENT = 2.5  # the largest factor by which a pair's ratio of lengths may differ from the median ratio
-
-Pair = tuple[str, str]
 
 
 @dataclass
@@ -94,15 +87,9 @@ def _translations(
             left_out["bodies whose paragraphs do not match"] += 1
         texts = {text for pair in pairs for text in pair}.union(left[md5].texts(), right[md5].texts())
         documents.append(Document(left[md5].package, pairs, texts))
-    _drop(documents, _half_empty, "pairs with an empty side", left_out)
-    _drop(documents, _untranslated, "pairs with the same text on both sides", left_out)
-    ratios = [_log_ratio(pair) for document in documents for pair in document.pairs]
-    usual = statistics.median(ratios) if ratios else 0.0
-
-    def different(pair: Pair) -> bool:
-        deviation = abs(_log_ratio(pair) - usual)
-        return deviation > math.log(TOO_DIFFERENT) and max(map(len, pair)) >= LONG_ENOUGH
-
+    _drop(documents, half_empty, "pairs with an empty side", left_out)
+    _drop(documents, untranslated, "pairs with the same text on both sides", left_out)
+    different = too_different(pair for document in documents for pair in document.pairs)
     _drop(documents, different, "pairs of too different lengths", left_out)
     return documents
 
@@ -114,7 +101,7 @@ def _synopses(by_md5: dict[str, Description], left_out: Counter[str]) -> list[Do
         if description.long()
     ]
     left_out["descriptions that are a synopsis only"] = len(by_md5) - len(documents)
-    _drop(documents, _untranslated, "pairs with the same text on both sides", left_out)
+    _drop(documents, untranslated, "pairs with the same text on both sides", left_out)
     return documents
 
 
@@ -136,20 +123,6 @@ def _drop_repeated(documents: list[Document], left_out: Counter[str]) -> None:
         return again
 
     _drop(documents, repeated, "pairs seen before", left_out)
-
-
-def _half_empty(pair: Pair) -> bool:
-    return not all(pair)
-
-
-def _untranslated(pair: Pair) -> bool:
-    """True if both sides are equal apart from case and punctuation: names, commands, texts that nobody translated."""
-    left, right = (re.sub(r"[\W_]+", " ", text.casefold()).strip() for text in pair)
-    return left == right
-
-
-def _log_ratio(pair: Pair) -> float:
-    return math.log(len(pair[1]) / len(pair[0]))
 
 
 def _write(documents: list[Document], corpus: CorpusWriter, held_out: dict[str, int], seed: int) -> None:

@@ -46,7 +46,7 @@ KINDS: dict[str, str] = {
         (?: {_WEB} | \({_WEB}*\) | \{{{_WEB}*\}} )* (?<![.,;:!?'*\]/]) /? (?<!:/)(?<!//)""",
     "email": r"""(?<![\w.+-]) [A-Za-z0-9_][\w.+-]{0,63}
         @ (?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8} [A-Za-z]{2,24} (?!\w)""",
-    # %s %1$s %-10.3lf %(name)s %% %<PRIu64>; of gcc: %qs %< %>; of Qt: %1 %L1; of strftime: %Y; not `100 % sure`, 5%de
+    # %s %1$s %-10.3lf %(name)s %% %<PRIu64>; gcc: %qs %< %>; Qt: %1; strftime: %Y; Scheme: ~a; not `100 % sure`, 5%de
     "printf": rf"""% (?: %
         | \([\w.-]+\) [-+#0']* \d* (?:\.\d+)? [A-Za-z]
         | (?<![0-9]%) [A-Z_][A-Z_0-9]{{2,}} %?
@@ -54,7 +54,7 @@ KINDS: dict[str, str] = {
             | (?:hh|h|ll|l|L|q|j|z|t)? (?: [diouxXeEfFgGaAcspnCSm] (?<! [0-9]%[A-Za-z] (?=[A-Za-z]) ) ) )
         | (?<![0-9]%) L?\d{{1,2}} (?!\d)
         | (?:q[+#]*|w)? [A-Za-z] (?![A-Za-z]) (?<![0-9]%[A-Za-z])
-        | [<>] )""",
+        | [<>] ) | ~% | (?<![\w/]) ~[asdASD] (?!\w)""",
     # {count} {0:.2f} {} {{x}} ${var} #{name} %{name}; not { text with words }
     "braces": r"""[$\#%]? (?: \{\{ [ ]?[\w.|-]*[ ]? \}\}
         | \{ [\w.\[\]]* (?:![rsa])? (?: :[^{}\s]{0,30} )? \} )""",
@@ -79,12 +79,12 @@ KINDS: dict[str, str] = {
 }
 PRESETS: dict[str, tuple[str, ...]] = {"none": (), "web": ("url", "email", "tag", "entity"), "software": tuple(KINDS)}
 # A line without any of these has no protected span.
-_SIGN = re.compile(r"[%{$@<&\\/+\]]|\d\.\d|-[\w-]|www\.")
+_SIGN = re.compile(r"[%{$@<&~\\/+\]]|\d\.\d|-[\w-]|www\.")
 _SIGNS = {  # a line without any of a kind's signs has no span of this kind
     "key": tuple(_MODIFIERS.split("|")),
     "url": ("://", "www."),
     "email": ("@",),
-    "printf": ("%",),
+    "printf": ("%", "~"),
     "braces": ("{",),
     "variable": ("$", "@"),
     "tag": ("<", "]]>"),
@@ -171,7 +171,7 @@ def _own(pattern: str) -> re.Pattern[str]:
 
 _POSITIONAL = re.compile(
     rf"%[-+#0']*{_WIDTH}(?:\.{_WIDTH})?(?:<PRI\w+>|(?:hh|h|ll|l|L|q|j|z|t|w|q[+#]*)?[diouxXeEfFgGaAcspCSDTVJKPQRH])"
-    r"|\{(?:![rsa])?(?::[^{}]*)?\}"
+    r"|~[asdASD]|\{(?:![rsa])?(?::[^{}]*)?\}"
 )
 
 

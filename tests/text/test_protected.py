@@ -34,6 +34,7 @@ FOUND = {  # kind → lines whose spans of this kind stand in ⟦ ⟧
         '⟦%c⟧'
         ⟦%s⟧⟦%s⟧⟦%%⟧⟦%s⟧
         ⟦%1$*2$d⟧
+        from ⟦~a⟧ to ⟦~s⟧.⟦~%⟧
     """,
     "braces": """
         ⟦{count}⟧ files, ⟦{0:.2f}⟧, ⟦{}⟧, ⟦{{x}}⟧, ⟦{0!r}⟧, ⟦{a.b[0]}⟧, ⟦{:>8}⟧
@@ -122,7 +123,7 @@ def test_what_is_protected(kind, marked):
         "File:New, C: and D:",
         "{",
         "100%-Regel",
-        "a_b, _Open, ~File",
+        "a_b, _Open, ~File, ~All, A~d",
     ],
 )
 def test_what_is_not_protected(line):
