@@ -14,7 +14,9 @@ from pointing.documents.po import Po
 from pointing.errors import Misuse
 
 PATH = Path("app.po")
-HEADER = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n"MIME-Version: 1.0\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
+HEADER = (
+    'msgid ""\nmsgstr ""\n"Language: fr\\n"\n"MIME-Version: 1.0\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n'
+)
 HEADER += '"Content-Transfer-Encoding: 8bit\\n"\n"Plural-Forms: nplurals=2; plural=(n > 1);\\n"\n\n'
 TEMPLATE = r"""# A title.
 #, fuzzy
@@ -66,9 +68,9 @@ def text_of(*arguments, **options):
 
 
 def test_an_entry_is_filled_and_marked_and_nothing_else_changes():
-    before = "# Mine.\n#  Spaces   kept\n#. theirs\n#: b.c:2 a.c:1\n#, c-format\n#| msgid \"old\"\nmsgctxt \"menu\"\nmsgid \"a %s\"\n"
+    before = '# Mine.\n#  Spaces   kept\n#. theirs\n#: b.c:2 a.c:1\n#, c-format\n#| msgid "old"\nmsgctxt "menu"\nmsgid "a %s"\n'
     rest = '\nmsgid "done"\nmsgstr "fait"\n\n#~| msgid "older"\n#~ msgid "old"\n#~ msgstr "vieux"\n\n# the end\n'
-    expected = before.replace("#, c-format\n#| msgid \"old\"\n", "#, fuzzy, c-format\n") + 'msgstr "A %s"\n' + rest
+    expected = before.replace('#, c-format\n#| msgid "old"\n', "#, fuzzy, c-format\n") + 'msgstr "A %s"\n' + rest
     assert text_of(HEADER + before + 'msgstr ""\n' + rest) == HEADER + expected
 
 
@@ -173,7 +175,7 @@ def test_the_headers_encoding_is_read_and_written():
     text = (header + 'msgid "é"\nmsgstr "è"\n\nmsgid "château"\nmsgstr ""\n').encode("latin-1")
     encoding, data, _ = filled(text)
     assert encoding == "ISO-8859-1"
-    assert data.startswith(text[: text.index(b"msgid \"ch")])
+    assert data.startswith(text[: text.index(b'msgid "ch')])
     assert "CHÂTEAU" in data.decode("latin-1")
 
 
