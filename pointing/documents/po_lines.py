@@ -187,7 +187,7 @@ def string_lines(keyword: str, text: str, wrap: bool) -> list[str]:
 
 
 def changed_lines(keyword: str, old: list[str], new: str) -> list[str]:
-    """A string of many \\n as lines of the file; a part up to \\n that stands in `old`, escaped, is written as there."""
+    """A string of many \\n as lines; a part up to \\n that stands in `old`, escaped, is written as there."""
     before: dict[str, list[str]] = {}
     pieces: list[str] = []
     for piece in old:

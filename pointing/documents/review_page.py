@@ -37,7 +37,7 @@ def review_page(summaries: Sequence[Summary], fuzzy: bool = True) -> Iterator[st
         yield _overview(summary)
         for result in summary.results:
             yield _row(result, f"f{number}u{result.unit.number}", fuzzy)
-        yield "</main>\n"
+        yield "</div></main>\n"
     yield TAIL
 
 
@@ -62,7 +62,7 @@ def _overview(summary: Summary) -> str:
     notes = "".join(f'<p class="note">{_text(note)}</p>' for note in summary.notes)
     return (
         f"<header><h1>{_text(summary.file.name)} <span>→ {_text(str(summary.output))}</span></h1>\n"
-        f'<ul class="tiles">{listed}</ul>{verdict}{notes}</header>\n<main>\n'
+        f'<ul class="tiles">{listed}</ul>{verdict}{notes}</header>\n<main><div>\n'
     )
 
 
@@ -95,7 +95,7 @@ def _badge(result: Result, fuzzy: bool) -> tuple[str, str]:
     if result.status == "filled":
         return ("new, to review", "filled") if fuzzy else ("new", "filled")
     if result.status == "failed":
-        return "left", "failed"
+        return "left empty", "failed"
     return {"fuzzy": ("fuzzy", "fuzzy"), "locked": ("locked", "left"), "empty": ("empty", "left")}.get(
         result.unit.state, ("as it was", "left")
     )
@@ -146,7 +146,7 @@ def _shown(text: str, marks: Sequence[Mark], form: int | None) -> str:
 
 def _lines(text: str) -> str:
     """Text whose line ends can be seen."""
-    return _text(text).replace("\n", '<i class="end">↵</i>\n')
+    return '<i class="end">↵</i>\n'.join(_text(line) for line in text.split("\n"))
 
 
 def _cut(text: str) -> str:
@@ -154,4 +154,4 @@ def _cut(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(visible(text))
+    return escape("\t".join(visible(part) for part in text.split("\t")))

@@ -44,12 +44,14 @@ nav label { cursor: pointer; border: 1px solid var(--rule); background: var(--ca
 nav label:has(:checked) { border-color: var(--ink) } nav label input { position: absolute; opacity: 0 }
 nav label:has(:focus-visible), a:focus-visible, b:focus-visible { outline: 2px solid var(--lit) }
 nav output { color: var(--soft); margin-left: auto }
-section { display: grid; grid-template-columns: 7.5em 1fr 1fr; background: var(--card); border: 1px solid var(--rule);
-  border-top-width: 0; content-visibility: auto; contain-intrinsic-size: auto 3.5em }
-main { margin-top: 1em } main section:first-of-type { border-top-width: 1px; border-radius: .6em .6em 0 0 }
-main section:last-of-type { border-radius: 0 0 .6em .6em } section:target { outline: 2px solid var(--lit) }
+main { margin-top: 1em }
+main > div { background: var(--card); border: 1px solid var(--rule); border-radius: .6em; overflow: clip }
+section { display: grid; grid-template-columns: 8.5em 1fr 1fr; border-top: 1px solid var(--rule); margin-top: -1px }
+section:target { outline: 2px solid var(--lit); outline-offset: -2px }
 section[hidden] { display: none }
 aside, section > div { padding: .7em 1em; min-width: 0 } section > div { border-left: 1px solid var(--rule) }
+.tiles .copied b { background: var(--copied-ground) } .tiles .span b { background: var(--span-ground) }
+.tiles b { padding: 0 .25em } .tiles .none b { background: none }
 aside { display: flex; flex-direction: column; align-items: flex-start; gap: .2em }
 aside a { color: var(--soft); text-decoration: none; font-variant-numeric: tabular-nums }
 em { font-style: normal; font-size: .75em; line-height: 1.5; border-radius: .4em; padding: 0 .5em; white-space: nowrap }
@@ -72,9 +74,9 @@ b[data-k] { cursor: default } b.lit { outline: 2px solid var(--lit) }
   content: "⚠ " }
 details { color: var(--soft); font-size: .9em } details ol { margin: .3em 0; padding-left: 1.5em }
 @media (max-width: 48em) {
-  section { grid-template-columns: 1fr } section > div { border-left: 0 } aside { flex-direction: row; gap: .8em;
-  padding-bottom: 0 }
-  .source { padding-bottom: 0 } header, main, nav > div { padding-left: .8em; padding-right: .8em }
+  section { grid-template-columns: 1fr } section > div { border-left: 0 } .source { padding-bottom: 0 }
+  aside { flex-direction: row; align-items: baseline; gap: .8em; padding-bottom: 0 }
+  header, main, nav > div { padding-left: .8em; padding-right: .8em }
 }
 @media print { nav { display: none } section { break-inside: avoid } }
 </style></head><body>

@@ -68,16 +68,17 @@ def text_of(*arguments, **options):
 
 
 def test_an_entry_is_filled_and_marked_and_nothing_else_changes():
-    before = '# Mine.\n#  Spaces   kept\n#. theirs\n#: b.c:2 a.c:1\n#, c-format\n#| msgid "old"\nmsgctxt "menu"\nmsgid "a %s"\n'
+    before = "# Mine.\n#  Spaces   kept\n#. theirs\n#: b.c:2 a.c:1\n#, c-format\n"
+    before += '#| msgid "old"\nmsgctxt "menu"\nmsgid "a %s"\n'
     rest = '\nmsgid "done"\nmsgstr "fait"\n\n#~| msgid "older"\n#~ msgid "old"\n#~ msgstr "vieux"\n\n# the end\n'
     expected = before.replace('#, c-format\n#| msgid "old"\n', "#, fuzzy, c-format\n") + 'msgstr "A %s"\n' + rest
     assert text_of(HEADER + before + 'msgstr ""\n' + rest) == HEADER + expected
 
 
 def test_nothing_to_fill_gives_the_same_bytes():
-    text = '  msgid   "a"\nmsgstr "b" "c"\n# odd \\q\nmsgid "bell \\a\\033 \\x41"\nmsgstr "\\a"\n'.encode()
+    text = '  msgid   "a"\nmsgstr "b" "c"\n# odd \\q\nmsgid "bell \\a\\033 \\x41"\nmsgstr "\\a"\n'
     document = read(text)
-    assert document.written({}, True) == text
+    assert document.written({}, True) == text.encode()
     assert [entry.text("msgid") for entry in document.entries] == ["a", "bell \a\033 A"]
 
 
@@ -130,8 +131,10 @@ def test_a_singular_without_its_number_serves_only_a_form_for_few_numbers():
 
 @pytest.mark.parametrize(
     "header",
-    ["nplurals=0; plural=0;", "nplurals=2; plural=n;", "nplurals=2; plural=(n", "nplurals=99; plural=0;", "nonsense"]
-    + ["nplurals=2; plural=n/0;", "nplurals=2; plural=" + "(" * 5000 + "n" + ")" * 5000 + ";"],
+    [
+        *("nplurals=0; plural=0;", "nplurals=2; plural=n;", "nplurals=2; plural=(n", "nplurals=99; plural=0;"),
+        *("nonsense", "nplurals=2; plural=n/0;", f"nplurals=2; plural={'(' * 5000}n{')' * 5000};"),
+    ],
 )
 def test_a_wrong_plural_header_is_kept_and_plurals_are_left(header):
     text = TEMPLATE.replace("nplurals=INTEGER; plural=EXPRESSION;", header)

@@ -118,7 +118,8 @@ def test_empty_tables_have_no_units():
 
 
 def test_json_lines_keep_their_form():
-    text = '{"id": 1,"source":"a", "target" : "" }\r\n\n{ "source": "\\u00e9", "x": {"target": "y"}}\n{"source": "ü", "target": null}'
+    text = '{"id": 1,"source":"a", "target" : "" }\r\n\n'
+    text += '{ "source": "\\u00e9", "x": {"target": "y"}}\n{"source": "ü", "target": null}'
     document = json_lines(text)
     assert [unit.line for unit in document.units] == [1, 3, 4]
     assert capitals(document) == (

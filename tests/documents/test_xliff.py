@@ -52,7 +52,8 @@ def test_a_target_is_added_after_its_source():
     text = OLD.replace("UNITS", "")
     expected = text.replace("<file original", '<file target-language="fr" original').replace(
         "</source>\n",
-        '</source>\n      <target state="needs-review-translation" state-qualifier="mt-suggestion">OPEN &amp; CLOSE</target>\n',
+        '</source>\n      <target state="needs-review-translation" state-qualifier="mt-suggestion">'
+        "OPEN &amp; CLOSE</target>\n",
     )
     assert filled(text)[0] == expected
     plain = filled(text, fuzzy=False, comment="<x>")[0]
@@ -64,7 +65,8 @@ def test_states_of_units():
     <trans-unit id="3" translate="no"><source>a</source></trans-unit>
     <trans-unit id="4"><source>a</source><target state="needs-review-translation">b</target></trans-unit>
     <trans-unit id="5"><source>a</source><target state="new">a</target></trans-unit>
-    <trans-unit id="6"><source>a</source><target/><alt-trans><source>x</source><target>y</target></alt-trans></trans-unit>
+    <trans-unit id="6"><source>a</source><target/>
+    <alt-trans><source>x</source><target>y</target></alt-trans></trans-unit>
     <group translate="no"><trans-unit id="7"><source>a</source></trans-unit></group>
     <trans-unit id="8"><source>a</source><seg-source><mrk mtype="seg">a</mrk></seg-source></trans-unit>"""
     document = read(OLD.replace("UNITS", units))
