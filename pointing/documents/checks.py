@@ -14,7 +14,14 @@ from pointing.text.protected import Protector, keeps_order
 
 UNKNOWN = "<unk>"
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*?(/?)>")
-_SIGNS = {"c": "%", "objc": "%", "python": "%", "php": "%", "python-brace": "{}", "csharp": "{}", "java": "{}"}
+_SIGNS = {  # that begin or end an argument, by the flag that announces it (c-format, …)
+    **dict.fromkeys(("c", "objc", "python", "php", "perl", "javascript", "lua", "awk", "ycp", "tcl", "elisp"), "%"),
+    **dict.fromkeys(("java-printf", "object-pascal", "qt", "qt-plural", "kde", "boost"), "%"),
+    **dict.fromkeys(("gcc-internal", "gfc-internal", "librep"), "%"),
+    **dict.fromkeys(("python-brace", "perl-brace", "csharp", "java", "c++", "rust"), "{}"),
+    **dict.fromkeys(("lisp", "scheme"), "~"),
+    "sh": "$",
+}
 _EMPTY_TAGS = {"br", "hr", "img", "input", "link", "meta", "col", "nl"}  # HTML's that have no end tag
 
 

@@ -53,6 +53,10 @@ class Result:
     rejected: tuple[str, ...] = ()  # translations that failed the check, best first
     scores: tuple[float, ...] = ()  # of each line that was searched
 
+    def failed(self, reason: str) -> Result:
+        """The same unit as it was before, its translation rejected after all."""
+        return Result(self.unit, "failed", self.unit.targets, reason=reason, rejected=self.texts)
+
     def json(self) -> dict[str, Any]:
         values: dict[str, Any] = {
             "line": self.unit.line,

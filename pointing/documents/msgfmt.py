@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 NOT_FOUND = "msgfmt not found"
 SECONDS = 120
+_PLACE = re.compile(r":(\d+): (.*)")
 
 
 def verdict(path: Path) -> str:
     """`accepted`, `rejected: …` with what it says first, or that there is no msgfmt on this machine."""
+    lines = _said(path)
+    if isinstance(lines, str):
+        return lines
+    if not lines:
+        return "accepted"
+    more = f" (and {len(lines) - 1} lines more)" if len(lines) > 1 else ""
+    return f"rejected: {lines[0]}{more}"
+
+
+def complaints(path: Path) -> list[tuple[int, str]]:
+    """What msgfmt finds wrong, with the lines, counted from 1; nothing if it is not there."""
+    lines = _said(path)
+    found = [] if isinstance(lines, str) else [_PLACE.match(line.removeprefix(str(path))) for line in lines]
+    return [(int(match[1]), match[2]) for match in found if match]
+
+
+def _said(path: Path) -> list[str] | str:
+    """What msgfmt writes if it refuses a file, no lines if it accepts it, or in words why it could not be asked."""
     program = shutil.which("msgfmt")
     if program is None:
         return NOT_FOUND
@@ -31,7 +51,6 @@ def verdict(path: Path) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"msgfmt failed: {error}"
     if result.returncode == 0:
-        return "accepted"
+        return []
     lines = [line.replace(f"{path.absolute()}:", f"{path}:") for line in result.stderr.splitlines() if line.strip()]
-    more = f" (and {len(lines) - 1} lines more)" if len(lines) > 1 else ""
-    return f"rejected: {lines[0].strip() if lines else 'no reason given'}{more}"
+    return lines or ["no reason given"]

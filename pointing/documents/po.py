@@ -24,9 +24,9 @@ class Po:
         self.path, self.data, self.notes = path, data, list[str]()
         self.kind = "POT" if path.suffix.lower() == ".pot" else "PO"
         self.charset = declared_charset(data) or "UTF-8"
-        self.raw = decoded(path, data, text_codec(path, self.charset), "which its header names")
-        if "msgid".encode(self.raw.encoding) != b"msgid":
+        if "msgid".encode(text_codec(path, self.charset)) != b"msgid":
             raise Misuse(f"the header names {self.charset}: a PO file needs an encoding that has ASCII in it", path)
+        self.raw = decoded(path, data, self.charset, "which its header names")
         self.lines = split_lines(self.raw.text)
         self.starts = [0, *accumulate(map(len, self.lines))]  # of each line, and the end of the text
         entries = read_entries(self.lines, path)
@@ -84,6 +84,13 @@ class Po:
                 self.notes.append(
                     f"{self.path}:{entry.line}: the same message as in line {other.line}; msgfmt refuses such a file"
                 )
+
+    def unit_at(self, line: int) -> int | None:
+        """The number of the unit in whose lines a line of the file is, counted from 1."""
+        for number, entry in enumerate(self.entries):
+            if entry.first < line <= entry.translation_lines.last + 1:
+                return number
+        return None
 
     def problem(self, unit: Unit, text: str) -> str | None:
         return None if self.raw.can_hold(text) else f"has characters that {self.charset} lacks"

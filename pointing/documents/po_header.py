@@ -8,8 +8,8 @@ from datetime import datetime
 
 from pointing import __version__
 
+_HEADER = re.compile(rb'^[ \t]*msgid[ \t]+""[ \t]*\r?\n[ \t]*msgstr[^\n]*\n(?:[ \t]*"[^\n]*\n?)*', re.MULTILINE)
 _CHARSET = re.compile(rb"charset=([\w.:+-]+)")
-_LINES = 100  # of a file, in which the header's charset is looked for at most
 _UNSET = {  # what xgettext writes for somebody to fill in
     "Language": r"",
     "MIME-Version": r"",
@@ -22,13 +22,8 @@ _UNSET = {  # what xgettext writes for somebody to fill in
 
 def declared_charset(data: bytes) -> str | None:
     """The charset that the header names; None if there is none, or only the template's word CHARSET."""
-    at = data.find(b'msgid ""')
-    if at < 0:
-        return None
-    for line in data[at:].split(b"\n", _LINES)[:_LINES][1:]:
-        if line.strip()[:1] not in (b"m", b'"') or line.startswith(b"msgid"):
-            return None
-        if match := _CHARSET.search(line):
+    for header in _HEADER.finditer(data):
+        if match := _CHARSET.search(header[0]):
             name = match[1].decode("ascii")
             return None if name == "CHARSET" else name
     return None

@@ -15,6 +15,7 @@ MARKS = {  # byte order marks; the longest first
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+_WITHOUT_MARK = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}  # that add no mark when they write
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def text_codec(path: Path, name: str) -> str:
         "a".encode(name)
     except (LookupError, ValueError):  # ValueError: a NUL in the name
         raise Misuse(f"no encoding {name!r} is known: save the file as UTF-8", path) from None
-    return name
+    return _WITHOUT_MARK.get(codecs.lookup(name).name, name)
 
 
 class Edits:

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pointing.config import Search
@@ -16,6 +17,7 @@ from pointing.documents.document import Document, Fill, Unit
 from pointing.documents.filling import Filler, Result, Translates, provenance
 from pointing.documents.kinds import Reading, check_kind, open_document
 from pointing.documents.names import check_writable, output_paths
+from pointing.documents.po import Po
 from pointing.documents.raw_file import read_bytes
 from pointing.documents.review_page import review_page
 from pointing.documents.summary import Summary
@@ -89,6 +91,8 @@ def fill(job: Job, generator: Translates, search: Search) -> list[Summary]:
     for document in job.documents:
         results = filler.results(document, job.options.wants, accelerators=document.kind != "text")
         output = job.outputs[document.path]
+        if isinstance(document, Po):
+            results = without_rejected(document, results, job.options)
         write(document, results, output, job.options)
         verdict = msgfmt.verdict(output) if document.kind in ("PO", "POT") else None
         summaries.append(Summary(document.path, output, document.kind, results, document.notes, verdict))
@@ -113,14 +117,38 @@ def _main(language: str) -> str:
     return language.replace("-", "_").partition("_")[0].lower()
 
 
-def write(document: Document, results: Sequence[Result], output: Path, options: Options) -> None:
-    """The file with its new translations, whole or not at all; if its original has changed meanwhile, nothing."""
+def contents(document: Document, results: Sequence[Result], options: Options) -> bytes:
+    """The file with its new translations."""
     fills = {
         result.unit.number: Fill(result.texts, provenance(result) if options.provenance else None)
         for result in results
         if result.status == "filled"
     }
-    data = document.written(fills, options.fuzzy)
+    return document.written(fills, options.fuzzy)
+
+
+def without_rejected(document: Po, results: list[Result], options: Options) -> list[Result]:
+    """The results without translations that msgfmt rejects, if it is there: it knows formats that our check does not."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "new.po"
+        data = contents(document, results, options)
+        path.write_bytes(data)
+        found = msgfmt.complaints(path)
+    if not found:
+        return results
+    new = Po(document.path, data, document.target_language)
+    wrong = {new.unit_at(line): complaint for line, complaint in found}
+    return [
+        result.failed(f"msgfmt: {wrong[result.unit.number]}")
+        if result.status == "filled" and result.unit.number in wrong
+        else result
+        for result in results
+    ]
+
+
+def write(document: Document, results: Sequence[Result], output: Path, options: Options) -> None:
+    """Writes the file, whole or not at all; if its original has changed meanwhile, nothing."""
+    data = contents(document, results, options)
     target = Path(os.path.realpath(output))  # a link stays a link
     with whole_file(target) as part:
         part.write_bytes(data)

@@ -261,6 +261,15 @@ def test_msgfmt_gives_its_verdict(tmp_path):
     assert msgfmt.verdict(Path("-x.po")).startswith("rejected: ")
 
 
+@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext's tools are not installed")
+def test_what_only_msgfmt_knows_to_be_wrong_is_left(tmp_path):
+    path = write(tmp_path / "app.po", "% d files", "% s files", flags="#, c-format\n")
+    (summary,) = translated(path, StandIn(lambda line: ["% s fichiers"]))
+    assert [result.status for result in summary.results] == ["failed", "filled"]
+    assert summary.results[0].reason.startswith("msgfmt: format specifications in 'msgid' and 'msgstr'")
+    assert summary.msgfmt == "accepted"
+
+
 def test_without_msgfmt_that_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     (summary,) = translated(write(tmp_path / "a.po", "x"))
