@@ -27,6 +27,14 @@ class Wanted(NamedTuple):
 
 def choose_columns(names: Sequence[str], wanted: Wanted, path: Path) -> Columns:
     """The columns' names; refused if there is more than one way to guess."""
+    columns = _choose(names, wanted, path)
+    for name in (columns.source, columns.target):
+        if names.count(name) > 1:
+            raise Misuse(f"there are {names.count(name)} columns {name!r}: give each its own name", path)
+    return columns
+
+
+def _choose(names: Sequence[str], wanted: Wanted, path: Path) -> Columns:
     there = ", ".join(map(repr, names))
     if wanted.source is not None and wanted.source not in names:
         raise Misuse(f"there is no column {wanted.source!r}; there are: {there}", path)

@@ -65,9 +65,7 @@ class Po:
             targets = tuple(entry.text(f"msgstr[{form}]") or "" for form in range(len(sources)))
         if entry.has_bytes:
             trouble = "has bytes written as numbers, which may be part of a character"
-        if entry.translation_lines.first <= max(
-            place.last for name, place in entry.places.items() if not name.startswith("msgstr")
-        ):
+        if entry.is_on_one_line:
             trouble = "its msgid and msgstr stand on one line"
         is_empty = not all(targets)
         state: State = "empty" if not any(targets) else "fuzzy" if "fuzzy" in entry.flags else "translated"
@@ -108,7 +106,7 @@ class Po:
         old = "" if self.header is None else self.header.text("msgstr") or ""
         plural_forms = self.plural_forms if any("msgid_plural" in entry.strings for entry in self.entries) else None
         new = completed_header(old, self.target_language, plural_forms, self.charset)
-        if new == old or new == f"{old}\n":
+        if new in (old, f"{old}\n") or (self.header is not None and self.header.is_on_one_line):
             return
         end = self._line_end(0)
         lines = changed_lines("msgstr", [] if self.header is None else self.header.strings["msgstr"], new)

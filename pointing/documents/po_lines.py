@@ -74,6 +74,12 @@ class Entry:
         return Lines(min(place.first for place in places), max(place.last for place in places))
 
     @property
+    def is_on_one_line(self) -> bool:
+        """True if the translation begins on a line on which the message ends."""
+        message = [place.last for name, place in self.places.items() if not name.startswith("msgstr")]
+        return self.translation_lines.first <= max(message)
+
+    @property
     def has_bytes(self) -> bool:
         """True if an escape writes a byte that is no character by itself, such as \\303."""
         return any(_is_byte(match) for part in self.strings.values() for match in _ESCAPE.finditer("".join(part)))
@@ -93,6 +99,8 @@ def read_entries(lines: list[str], path: Path) -> list[Entry]:
         line = raw.strip()
         obsolete = _OBSOLETE.match(line)
         rest = line[obsolete.end() :] if obsolete else line
+        if rest and not rest.startswith('"'):
+            _check_has_string(entries, name, path, number)
         if rest.startswith("#"):
             if not entries or entries[-1].is_complete:
                 entries.append(Entry(number))
@@ -103,9 +111,13 @@ def read_entries(lines: list[str], path: Path) -> list[Entry]:
             if keyword := _KEYWORD.match(rest):
                 rest = rest[keyword.end() :]
                 if not entries or (entries[-1].is_complete and keyword[1] in ("msgctxt", "msgid")):
+                    if entries and entries[-1].translation_lines.last == number:
+                        raise Misuse("two entries on one line", path, number + 1)
                     entries.append(Entry(number))
                 name = _checked_name(entries[-1], keyword, path, number)
                 entries[-1].obsolete = entries[-1].obsolete or obsolete is not None
+                if name != "domain":
+                    entries[-1].places[name] = Lines(number, number)
                 if not rest:  # its string begins on the next line
                     break
             string = _STRING.match(rest)
@@ -113,12 +125,19 @@ def read_entries(lines: list[str], path: Path) -> list[Entry]:
                 raise Misuse(_what_is_wrong(rest), path, number + 1)
             if name != "domain":
                 entries[-1].strings.setdefault(name, []).append(string[1])
-                entries[-1].places[name] = Lines(entries[-1].places.get(name, Lines(number, number)).first, number)
+                entries[-1].places[name] = entries[-1].places[name]._replace(last=number)
             rest = rest[string.end() :].lstrip()
+    _check_has_string(entries, name, path, len(lines))
     for entry in entries:
         if entry.strings and not entry.is_complete:
             raise Misuse("an entry without msgstr", path, next(iter(entry.places.values())).first + 1)
     return [entry for entry in entries if entry.strings]  # the others are comments after the last entry
+
+
+def _check_has_string(entries: list[Entry], name: str, path: Path, number: int) -> None:
+    """Refuses a keyword after which no string has come."""
+    if name not in ("", "domain") and name not in entries[-1].strings:
+        raise Misuse(f"{name} without a string after it", path, number)
 
 
 def _checked_name(entry: Entry, keyword: re.Match[str], path: Path, number: int) -> str:

@@ -128,7 +128,7 @@ def contents(document: Document, results: Sequence[Result], options: Options) ->
 
 
 def without_rejected(document: Po, results: list[Result], options: Options) -> list[Result]:
-    """The results without translations that msgfmt rejects, if it is there: it knows formats that our check does not."""
+    """The results without translations that msgfmt rejects, if it is there: it knows formats that we do not check."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "new.po"
         data = contents(document, results, options)

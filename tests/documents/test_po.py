@@ -212,7 +212,10 @@ def test_a_translation_that_the_encoding_lacks_gives_way():
         (b'msgid "a"\nmsgstr "c"\nmsgid_plural "b"\n', r"app.po:3: msgid_plural in the wrong place"),
         (b'msgid "a"\nmsgctxt "b"\nmsgstr "c"\n', r"app.po:2: msgctxt in the wrong place"),
         (b'msgid[1] "a"\nmsgstr "c"\n', r"app.po:1: msgid cannot have a number"),
-        (b'msgid\nmsgstr "c"\n', r"app.po:2: msgstr without msgid"),
+        (b'msgid "a"\nmsgstr "b" msgid "c"\nmsgstr "d"\n', r"app.po:2: two entries on one line"),
+        (b'msgid\nmsgstr "c"\n', r"app.po:1: msgid without a string after it"),
+        (b'msgid "a"\nmsgstr\n\nmsgid "b"\nmsgstr "c"\n', r"app.po:3: msgstr without a string after it"),
+        (b'msgid "a"\nmsgstr', r"app.po:2: msgstr without a string after it"),
     ],
 )
 def test_a_broken_file_is_refused_with_its_line(data, message):

@@ -63,6 +63,7 @@ def test_columns_are_found(header, source, target, columns):
         ("a,b,c", "a", None, "give --target-column"),
         ("a,b,c", "x", "b", "there is no column 'x'"),
         ("a,b,c", "a", "a", "are the same"),
+        ("a,a,c", "c", "a", "there are 2 columns 'a'"),
         ("a,b,c", "0", "2", "numbered from 1 to 3"),
         ("a,b,c", "9", "2", "numbered from 1 to 3"),
     ],
