@@ -35,7 +35,12 @@ class Origin:
     origin: str  # copied, translated or glossary
     span: tuple[int, int]  # characters of the source text
     place: tuple[int, int]  # characters of the translation
-    is_name: bool  # False for a protected span
+    is_span: bool  # a protected span, such as %s
+
+    @property
+    def is_name(self) -> bool:
+        """True for words, False for protected spans and punctuation."""
+        return not self.is_span and any(map(str.isalnum, self.text))
 
     def json(self) -> dict[str, Any]:
         return {"text": self.text, "origin": self.origin, "span": list(self.span), "place": list(self.place)}
@@ -165,7 +170,7 @@ class Filler:
             at = start + len(token.text)
             if token.span is not None and token.origin != "shortlist":
                 place = len(before) + start, len(before) + at
-                yield Origin(token.text, token.origin, line.place(*token.span), place, token.span not in spans)
+                yield Origin(token.text, token.origin, line.place(*token.span), place, token.span in spans)
 
 
 def _too_long(unit: Unit) -> str | None:

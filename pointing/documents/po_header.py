@@ -20,6 +20,10 @@ _UNSET = {  # what xgettext writes for somebody to fill in
 }
 
 
+_NEEDED = {"Language", "Content-Type", "Plural-Forms"}  # are added to any header that lacks them
+_OF_NEW = {*_NEEDED, "MIME-Version", "Content-Transfer-Encoding"}  # to one that is new
+
+
 def declared_charset(data: bytes) -> str | None:
     """The charset that the header names; None if there is none, or only the template's word CHARSET."""
     for header in _HEADER.finditer(data):
@@ -53,11 +57,11 @@ def completed_header(header: str, language: str, plural_forms: str | None, chars
     there = header_fields(header)
     lines = header.split("\n")[:-1] if header.endswith("\n") else header.split("\n") if header else []
     for name, value in values.items():
-        if value is None or (name == "PO-Revision-Date" and name not in there):
+        if value is None:
             continue
-        if name not in there:
+        if name not in there and name in (_OF_NEW if is_new else _NEEDED):
             lines.append(f"{name}: {value}")
-        elif re.fullmatch(_UNSET[name], there[name]):
+        elif name in there and re.fullmatch(_UNSET[name], there[name]):
             lines = [f"{name}: {value}" if line.partition(":")[0].strip() == name else line for line in lines]
     if is_new and "X-Generator" not in there:
         lines.append(f"X-Generator: pointing {__version__}")

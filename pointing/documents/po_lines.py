@@ -162,6 +162,8 @@ def _read_comment(entry: Entry, comment: str, number: int) -> None:
     if comment.startswith("#,"):
         entry.flags += [flag for part in comment[2:].split(",") if (flag := part.strip())]
         entry.flag_lines.append(number)
+    elif comment.startswith("#="):  # flags of gettext 0.25, among which is never fuzzy
+        entry.flags += [flag for part in comment[2:].split(",") if (flag := part.strip())]
     elif comment.startswith("#|"):
         entry.previous.append(number)
     elif comment == "#" or comment.startswith(("# ", "#\t")):

@@ -103,7 +103,7 @@ def _badge(result: Result, fuzzy: bool) -> tuple[str, str]:
 
 def _source_marks(text: str, origins: Sequence[Origin], form: int) -> list[Mark]:
     used = {
-        each.span: Mark(*each.span, "used" if each.is_name else "span", form * 1000 + k)
+        each.span: Mark(*each.span, "span" if each.is_span else "used", form * 1000 + k)
         for k, each in enumerate(origins)
     }
     return _not_overlapping([*used.values(), *(Mark(start, end, "span") for start, end, _ in _PROTECT(text))])
@@ -111,7 +111,7 @@ def _source_marks(text: str, origins: Sequence[Origin], form: int) -> list[Mark]
 
 def _target_marks(text: str, origins: Sequence[Origin], form: int) -> list[Mark]:
     number = {each.span: form * 1000 + k for k, each in enumerate(origins)}
-    words = [Mark(*each.place, each.origin if each.is_name else "span", number[each.span]) for each in origins]
+    words = [Mark(*each.place, "span" if each.is_span else each.origin, number[each.span]) for each in origins]
     return _not_overlapping([*words, *(Mark(start, end, "span") for start, end, _ in _PROTECT(text))])
 
 

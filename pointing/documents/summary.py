@@ -36,7 +36,7 @@ class Summary:
             "left": statuses.count("left"),
             "failed": statuses.count("failed"),
             "copied_names": sum(each.origin == "copied" and each.is_name for each in origins),
-            "placeholders": sum(not each.is_name for each in origins),
+            "placeholders": sum(each.is_span for each in origins),
             "translated_words": sum(each.origin == "translated" for each in origins),
             "glossary_terms": sum(each.origin == "glossary" for each in origins),
         }

@@ -33,7 +33,7 @@ class Xliff:
         self.reading = _read(self.raw.text, path)
         self.version = self.reading.version[:1]
         self.target_language = language
-        self.language = next(iter(self.reading.languages), None)
+        self.language = next(iter(self.reading.languages), "") or None
         self.units = [self._unit(number, segment) for number, segment in enumerate(self.reading.segments)]
 
     def _unit(self, number: int, segment: Segment) -> Unit:

@@ -230,6 +230,12 @@ fill(prepare([pathlib.Path({str(path)!r})], ("en", "fr"), Options(), in_place=Tr
     assert sorted(os.listdir(tmp_path)) == ["app.po", "begun"]
 
 
+def test_the_output_may_be_the_file_itself(tmp_path):
+    path = write(tmp_path / "fr.po", "a")
+    translated(path, out=path)
+    assert path.read_text() == PO + '#, fuzzy\nmsgid "a"\nmsgstr "A"\n'
+
+
 def test_links_and_permissions_stay(tmp_path):
     path = write(tmp_path / "real.po", "a")
     path.chmod(0o640)
