@@ -170,6 +170,9 @@ def evaluate(
     training: Annotated[Path | None, typer.Option(help="Training text of the target, for words by frequency.")] = None,
     source_tags: Annotated[Path | None, typer.Option(help="Tags of the source, for runs with entities.")] = None,
     reference_tags: Annotated[Path | None, typer.Option(help="Tags of the reference, which cut its words.")] = None,
+    protect: Annotated[
+        str | None, typer.Option(help="Measure protected spans: web, software, or kinds such as printf,tag.")
+    ] = None,
     unk: Annotated[str, typer.Option(help="How an unknown word is written.")] = "<unk>",
     json_output: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -180,6 +183,7 @@ def evaluate(
     from pointing.config import Search, checked, parse_changes
     from pointing.evaluation import evaluate as evaluation
     from pointing.evaluation.measures import EvaluationSet
+    from pointing.text.protected import Protector
     from pointing.text.vocabulary import Vocabulary
 
     if out is not None and out.exists() and not out.is_dir():
@@ -191,6 +195,7 @@ def evaluate(
         form=evaluation.TextForm(raw, lowercase, tokenized, unk),
         vocabulary=None if vocabulary is None else Vocabulary.load(vocabulary),
         training=training,
+        protector=None if protect is None else Protector.named(protect),
     )
     written = [] if out is None else report.write(out)
     if json_output:

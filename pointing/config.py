@@ -84,11 +84,29 @@ class Text(Settings):
     unicode: Literal["keep", "nfc", "nfkc"] = "nfc"
     max_tokens: Positive = 50  # longer pairs are left out; lines to generate from are cut after this many, or 200
     subwords: Literal["bpe"] | None = None  # bpe: cut words into pieces by byte-pair encoding
+    forms: bool = (
+        False  # true: learn the case of each word and the space before it, so that outputs are text for people
+    )
+    protect: Literal["none", "web", "software"] | tuple[str, ...] = "none"
+    """Kinds of spans that are one token each and come through unchanged (docs/configuration.md, "Protected spans"): a
+    list of kinds, or a preset. software: all kinds, such as formats, tags, addresses, paths, options and key names."""
+    protect_patterns: tuple[str, ...] = ()  # regular expressions of further spans to protect
 
     @property
     def uses_subwords(self) -> bool:
         """True if the vocabularies hold pieces of words instead of whole words."""
         return self.subwords is not None
+
+    @property
+    def protects(self) -> bool:
+        """True if some spans are protected."""
+        return bool(self.protect_patterns) or self.protect not in ("none", ())
+
+    @model_validator(mode="after")
+    def _moses_splits_whole_lines(self) -> Text:
+        if self.protects and self.tokenizer == "moses":
+            raise ValueError("protected spans are for the tokenizers regex and whitespace, not for moses")
+        return self
 
 
 class VocabularySize(Settings):
@@ -287,6 +305,13 @@ class Config(Settings):
             raise ValueError(f"{key} is for whole words, which text.subwords cuts into pieces: one or the other")
         if self.vocabulary.source is None or self.vocabulary.target is None:
             raise ValueError("text.subwords merges until the vocabulary is full: give vocabulary.source and .target")
+        return self
+
+    @model_validator(mode="after")
+    def _tags_decide_what_a_token_is(self) -> Config:
+        if self.pointers.uses_entities and (self.text.forms or self.text.protects):
+            key = "text.forms" if self.text.forms else "text.protect"
+            raise ValueError(f"{key} is not for policy entities, where tags say what a token is")
         return self
 
     @model_validator(mode="after")

@@ -19,7 +19,7 @@ from pointing.corpus.examples import flat, int_column, list_column, text_column
 from pointing.corpus.lexicon import Lexicon, Tokenization
 from pointing.corpus.statistics import Statistics
 from pointing.text.entities import Tagged
-from pointing.text.token_arrays import Ints, TokenArrays
+from pointing.text.token_arrays import Ints, TokenArrays, Writing, WritingCounts
 
 _tokenization: Tokenization  # of this process
 _lexicon: Lexicon
@@ -42,6 +42,7 @@ class TokenizedBlock(NamedTuple):
     statistics: Statistics
     words: list[str]  # different ones
     counts: Ints  # (2, words): on the source side, on the target side
+    writings: WritingCounts  # of the target side; empty if forms are not learned
 
 
 def set_up_tokenizing(config: Config) -> None:
@@ -70,12 +71,21 @@ def tokenize_block(block: Block) -> TokenizedBlock:
         }
         if pairs.entity is not None:
             columns["entity"] = list_column(target.counts, pairs.entity)
+        lists = {"words": source.words}  # of different texts
+        for side, tokens in (("source", source), ("target", target)):
+            if tokens.writing is not None:
+                columns[f"{side}_surfaces"] = list_column(tokens.counts, tokens.writing.ids)
+                columns[f"{side}_spaces"] = list_column(tokens.counts, tokens.writing.spaces)
+                lists[f"{side}_surfaces"] = tokens.writing.surfaces
+        batches = [pa.record_batch(columns)]
+        batches += [pa.record_batch({name: text_column(texts)}) for name, texts in lists.items()]
         with pa.OSFile(str(block.path), "wb") as file:
-            for batch in (pa.record_batch(columns), pa.record_batch({"words": text_column(source.words)})):
+            for batch in batches:
                 with pa.ipc.new_stream(file, batch.schema) as stream:
                     stream.write(batch)
         counts = [np.bincount(side.ids, minlength=len(side.words)) for side in (source, target)]
-        return TokenizedBlock(block.split, block.path, statistics, source.words, np.stack(counts).astype(np.int32))
+        counted = np.stack(counts).astype(np.int32)
+        return TokenizedBlock(block.split, block.path, statistics, source.words, counted, target.count_writings())
     finally:
         gc.enable()
 
@@ -94,16 +104,29 @@ def encode_block(path: Path) -> tuple[pa.RecordBatch, Statistics]:
 def read_block(path: Path) -> tuple[Pairs, pa.Int32Array]:
     """The pairs of a tokenised block, and their line numbers."""
     with pa.OSFile(str(path), "rb") as file:
-        (block,) = pa.ipc.open_stream(file)  # to its end, where the second stream begins
-        (list_of_words,) = pa.ipc.open_stream(file)
-    words = list_of_words.column("words").to_pylist()
+        (block,) = pa.ipc.open_stream(file)  # to its end, where the next stream begins
+        lists = [
+            batch
+            for _ in range(3 if "source_spaces" in block.schema.names else 1)
+            for batch in pa.ipc.open_stream(file)
+        ]
+    words, *surfaces = (texts.column(0).to_pylist() for texts in lists)
+
+    def writing(side: int) -> Writing | None:
+        if not surfaces:
+            return None
+        name = ("source", "target")[side]
+        return Writing(surfaces[side], flat(block, f"{name}_surfaces")[1], flat(block, f"{name}_spaces")[1])
+
     (source_offsets, source), (target_offsets, target) = flat(block, "source"), flat(block, "target")
     nowhere = np.zeros_like(target)  # nobody asks where a target word stands in its line
     pairs = Pairs(
         list(range(block.num_rows)),
         (block.column("source_text"), block.column("target_text")),
-        TokenArrays(words, source, flat(block, "starts")[1], flat(block, "ends")[1], np.diff(source_offsets)),
-        TokenArrays(words, target, nowhere, nowhere, np.diff(target_offsets)),
+        TokenArrays(
+            words, source, flat(block, "starts")[1], flat(block, "ends")[1], np.diff(source_offsets), writing(0)
+        ),
+        TokenArrays(words, target, nowhere, nowhere, np.diff(target_offsets), writing(1)),
         flat(block, "entity")[1] if "entity" in block.schema.names else None,
     )
     return pairs, block.column("line")

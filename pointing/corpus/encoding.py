@@ -14,16 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pointing.corpus.examples import SCHEMA, Texts, int_column, list_column, text_column
+from pointing.corpus.examples import FORMS_SCHEMA, SCHEMA, Texts, int_column, list_column, text_column
 from pointing.corpus.lexicon import Lexicon, Tokenization
 from pointing.corpus.pointers import NOWHERE, Ints, Side, choose, number_source_words, same_entity
 from pointing.corpus.statistics import Statistics
 from pointing.system.files import without_end
 from pointing.text.entities import OUTSIDE, Tagged, anonymize
+from pointing.text.forms import AS_IT_IS, case_of, cases_between, form
 from pointing.text.subwords import split_into_pieces
 from pointing.text.token_arrays import Longs, TokenArrays, from_tokens, tokenize_lines, unique_numbers
 from pointing.text.tokenizer import Tokens
-from pointing.text.vocabulary import EOS, Vocabulary
+from pointing.text.vocabulary import EOS, UNK, Vocabulary
 
 Bools = npt.NDArray[np.bool_]
 NOT_UTF8, NUL = "not UTF-8", "a NUL character"
@@ -64,7 +65,8 @@ def tokenize_pairs(
     if tokenization.config.pointers.uses_entities:
         rows, texts, source, target, is_name = _tag_pairs(tokenization, rows, texts, tags, first_line, statistics)
     else:
-        source, target = tokenize_lines(tokenization.source, texts[0]), tokenize_lines(tokenization.target, texts[1])
+        writing = tokenization.config.text.forms
+        source, target = (tokenize_lines(t, lines, writing) for t, lines in zip(tokenization.both, texts, strict=True))
     longest = tokenization.config.text.max_tokens
     empty = (source.counts == 0) | (target.counts == 0)
     long = np.maximum(source.counts, target.counts) > longest
@@ -152,6 +154,7 @@ class EncodedSource(NamedTuple):
     ids: Ints  # (N,) in the source vocabulary
     source_words: Ints  # (N,) what copying each position writes: target id, or V + first position of the same word
     translations: list[str | None]  # of each different word: what copying it writes instead, if anything
+    forms: Ints  # (N,) how each token is written, if forms are learned; else 0
 
 
 def encode_lines(lexicon: Lexicon, tokens: TokenArrays) -> EncodedSource:
@@ -160,15 +163,45 @@ def encode_lines(lexicon: Lexicon, tokens: TokenArrays) -> EncodedSource:
     forms, form = _written_forms(tokens.words, translations)
     written = Side(form[tokens.ids], _offsets(tokens.counts))
     source_words = number_source_words(written, lexicon.target.ids(forms)[written.words], len(lexicon.target))
-    return EncodedSource(lexicon.source.ids(tokens.words)[tokens.ids], source_words, translations)
+    ids = lexicon.source.ids(tokens.words)[tokens.ids]
+    return EncodedSource(ids, source_words, translations, _source_forms(tokens))
+
+
+def _source_forms(tokens: TokenArrays) -> Ints:
+    if tokens.writing is None:
+        return np.zeros(len(tokens.ids), np.int32)
+    surfaces, ids, spaces = tokens.writing
+    return form(spaces, np.fromiter(map(case_of, surfaces), np.int32, len(surfaces))[ids])
+
+
+def _target_forms(lexicon: Lexicon, pairs: Pairs, target: Ints, translations: Sequence[str | None]) -> Ints:
+    """How each target word is written (M,), where `target` are the choices and the pairs are words, not pieces.
+
+    A pointer's base is what it copies, a shortlist word's its usual writing. Of other words only the space counts.
+    """
+    source, V = pairs.source, len(lexicon.target)
+    assert source.writing is not None
+    assert pairs.target.writing is not None
+    words = source.words  # of both sides
+    surfaces, ids, spaces = pairs.target.writing
+    bases = [*source.writing.surfaces, *map(lexicon.target.writing, words), *(word or "" for word in translations)]
+    usual, translated = len(source.writing.surfaces), len(source.writing.surfaces) + len(words)
+    first = np.repeat(_offsets(source.counts)[:-1], pairs.target.counts)
+    pointed = np.where(target >= V, first + target - V, 0)  # the number of the token that is copied
+    copied = np.array([word is not None for word in translations], bool)[source.ids[pointed]]
+    copied_base = np.where(copied, translated + source.ids[pointed], source.writing.ids[pointed])
+    base = np.where(target >= V, copied_base, usual + pairs.target.ids).astype(np.int64)
+    cases = cases_between(bases, base, surfaces, ids)
+    return form(spaces, np.where(target == UNK, AS_IT_IS, cases))
 
 
 def encode_pairs(lexicon: Lexicon, pairs: Pairs, lines: Any) -> tuple[pa.RecordBatch, Statistics]:
     """Pairs as the corpus holds them: for each target word the choice to be learned. `lines` are their numbers."""
     V = len(lexicon.target)
-    source, target = pairs.source, pairs.target
+    source, target, word_of_piece = pairs.source, pairs.target, None
     if lexicon.source.merges is not None:
-        source, target = _with_one_word_list(as_read(source, lexicon.source)[0], as_read(target, lexicon.target)[0])
+        pieces, word_of_piece = as_read(target, lexicon.target)
+        source, target = _with_one_word_list(as_read(source, lexicon.source)[0], pieces)
     words = source.words
     encoded = encode_lines(lexicon, source)
     ids = lexicon.target.ids(words)[target.ids]
@@ -193,6 +226,13 @@ def encode_pairs(lexicon: Lexicon, pairs: Pairs, lines: Any) -> tuple[pa.RecordB
         "target_text": text_column(pairs.texts[1]),
         "line": int_column(lines),
     }
+    if lexicon.config.text.forms:
+        if word_of_piece is None:
+            forms = _target_forms(lexicon, pairs, choices.target, encoded.translations)
+        else:
+            forms = _forms_of_pieces(pairs, target, word_of_piece)
+        columns["source_forms"] = list_column(source.counts, encoded.forms)
+        columns["target_forms"] = list_column(lengths, np.insert(forms, last, 0))
     unknown = choices.unknown
     statistics = Statistics(
         pointers=int((choices.target >= V).sum()),
@@ -202,7 +242,18 @@ def encode_pairs(lexicon: Lexicon, pairs: Pairs, lines: Any) -> tuple[pa.RecordB
         source_pieces=len(source.ids),
         target_pieces=len(target.ids),
     )
-    return pa.record_batch(columns, schema=SCHEMA), statistics
+    schema = FORMS_SCHEMA if lexicon.config.text.forms else SCHEMA
+    return pa.record_batch(columns, schema=schema), statistics
+
+
+def _forms_of_pieces(pairs: Pairs, pieces: TokenArrays, word_of_piece: Longs) -> Ints:
+    """How each target piece is written: the first one of a word has the word's form, whose base is the word itself."""
+    assert pairs.target.writing is not None
+    assert pieces.writing is not None
+    surfaces, ids, _ = pairs.target.writing
+    cases = cases_between(pairs.target.words, pairs.target.ids.astype(np.int64), surfaces, ids)[word_of_piece]
+    goes_on = np.append(False, word_of_piece[1:] == word_of_piece[:-1])[: len(word_of_piece)]
+    return form(pieces.writing.spaces, np.where(goes_on, AS_IT_IS, cases))
 
 
 def as_read(tokens: TokenArrays, vocabulary: Vocabulary) -> tuple[TokenArrays, Longs | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -37,6 +37,13 @@ SCHEMA = pa.schema(
         "line": pa.int32(),  # of the files that they came from, counted from 1
     }
 )
+FORMS_SCHEMA = pa.schema(  # with text.forms
+    [
+        *SCHEMA,
+        pa.field("source_forms", pa.list_(pa.int32())),  # how each source token is written (text/forms.py)
+        pa.field("target_forms", pa.list_(pa.int32())),  # how the word of each choice is written; 0 for EOS
+    ]
+)
 PREPARED = "prepared.json"  # what a prepared corpus has, and nothing else
 ROW_GROUP = 1 << 15  # examples that lie together on disk
 
@@ -51,15 +58,22 @@ class Batch(NamedTuple):
     target: Tensor  # (B, T) the choices to be learned
     y: Tensor  # (B, T) the words themselves, named as in source_words: target id, V + first position, or UNK
     mask: Tensor  # (B, T)
+    x_form: Tensor | None = None  # (B, J) how each source token is written, if forms are learned (text/forms.py)
+    y_form: Tensor | None = None  # (B, T) how each word is written
 
     def part(self, rank: int, world: int) -> Batch:
         """One process's examples of a batch. Where there are none left for it: one, with every step masked."""
         mine = slice(rank, None, world) if rank < len(self.rows) else slice(0, 1)
-        part = Batch(self.rows[mine], *(tensor[mine] for tensor in self[1:]))
+        part = self._of(self.rows[mine], lambda tensor: tensor[mine])
         return part if rank < len(self.rows) else part._replace(mask=part.mask & False)
 
     def to(self, device: torch.device) -> Batch:
-        return Batch(self.rows, *(tensor.to(device, non_blocking=True) for tensor in self[1:]))
+        return self._of(self.rows, lambda tensor: tensor.to(device, non_blocking=True))
+
+    def _of(self, rows: Longs, change: Callable[[Tensor], Tensor]) -> Batch:
+        """The batch with all its tensors changed."""
+        _, *tensors = self
+        return Batch(rows, *(change(tensor) for tensor in tensors if tensor is not None))
 
 
 class Split:
@@ -100,7 +114,16 @@ class Split:
         source_lengths, target_lengths = self.source_lengths[rows], self.target_lengths[rows]
         x, source_words = (self._padded(column, rows, source_lengths, end=1) for column in ("source", "source_words"))
         target, y = (self._padded(column, rows, target_lengths, end=0) for column in ("target", "target_words"))
-        return make_batch(rows, x, source_words, source_lengths, target, y, target_lengths)
+        forms = None
+        if self.has_forms:
+            x_form = self._padded("source_forms", rows, source_lengths, end=1)
+            forms = x_form, self._padded("target_forms", rows, target_lengths, end=0)
+        return make_batch(rows, x, source_words, source_lengths, target, y, target_lengths, forms)
+
+    @property
+    def has_forms(self) -> bool:
+        """True if the examples know how their words are written."""
+        return bool(self.groups) and "source_forms" in self.groups[0].schema.names
 
     def _padded(self, column: str, rows: Longs, lengths: Ints, end: int) -> Longs:
         """A column's values at some rows, `end` places longer than the longest; one copy for each group touched."""
@@ -132,13 +155,15 @@ def make_batch(
     target: Longs,
     y: Longs,
     target_lengths: Ints | Longs,
+    forms: tuple[Longs, Longs] | None = None,
 ) -> Batch:
     """Padded arrays as tensors with their masks. A source is one position longer than its words: there is its EOS."""
     import torch
 
     x_mask = np.arange(x.shape[1]) <= source_lengths[:, None]
     mask = np.arange(target.shape[1]) < target_lengths[:, None]
-    return Batch(rows, *(torch.from_numpy(array) for array in (x, x_mask, source_words, target, y, mask)))
+    arrays = (x, x_mask, source_words, target, y, mask, *(forms or ()))
+    return Batch(rows, *(torch.from_numpy(array) for array in arrays))
 
 
 # Arrow columns from arrays and back. pa.array() and to_numpy() would do, but import pandas wherever that is installed.

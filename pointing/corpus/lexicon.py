@@ -16,6 +16,7 @@ from pointing.errors import Misuse
 from pointing.text import entities
 from pointing.text.dictionary import Dictionary, Senses
 from pointing.text.entities import SpacyTagger, Tagged
+from pointing.text.protected import PRESETS, Protector
 from pointing.text.tokenizer import Tokenizer, Tokens
 from pointing.text.vocabulary import Vocabulary
 
@@ -25,7 +26,23 @@ LEXICON = (*VOCABULARIES, "source.merges", "target.merges", DICTIONARY)  # files
 
 
 def make_tokenizer(text: Text, language: str) -> Tokenizer:
-    return Tokenizer(text.tokenizer, language, lowercase=text.lowercase, digits=text.digits, unicode=text.unicode)
+    protector = make_protector(text)
+    return Tokenizer(
+        text.tokenizer,
+        language,
+        lowercase=text.lowercase,
+        digits=text.digits,
+        unicode=text.unicode,
+        protector=protector,
+    )
+
+
+def make_protector(text: Text) -> Protector | None:
+    """What finds the protected spans of a line, if there are any."""
+    if not text.protects:
+        return None
+    kinds = PRESETS[text.protect] if isinstance(text.protect, str) else text.protect
+    return Protector(kinds, text.protect_patterns)
 
 
 @dataclass(frozen=True)
@@ -41,6 +58,10 @@ class Tokenization:
     @cached_property
     def target(self) -> Tokenizer:
         return make_tokenizer(self.config.text, self.config.data.languages[1])
+
+    @property
+    def both(self) -> tuple[Tokenizer, Tokenizer]:
+        return self.source, self.target
 
     @cached_property
     def tagger(self) -> SpacyTagger | None:

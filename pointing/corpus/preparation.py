@@ -24,7 +24,7 @@ import pyarrow as pa
 from pointing import __version__
 from pointing.config import CORPUS, Config, Parallel, Text
 from pointing.corpus.blocks import Block, encode_block, read_block, set_up_encoding, set_up_tokenizing, tokenize_block
-from pointing.corpus.examples import PREPARED, ROW_GROUP, SCHEMA, Corpus
+from pointing.corpus.examples import FORMS_SCHEMA, PREPARED, ROW_GROUP, SCHEMA, Corpus
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.statistics import Statistics
 from pointing.corpus.vectors import make_vectors, save_vectors
@@ -35,7 +35,10 @@ from pointing.system.workers import in_order
 from pointing.text import entities
 from pointing.text.aligner import induce
 from pointing.text.dictionary import Dictionary
+from pointing.text.forms import usual_writings
+from pointing.text.protected import is_protected
 from pointing.text.subwords import require_tokenizers
+from pointing.text.token_arrays import WritingCounts
 from pointing.text.vocabulary import Vocabulary
 
 PAIRS_OF_A_BLOCK = 20_000  # that a worker takes at a time
@@ -59,15 +62,16 @@ def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, 
     if config.text.uses_subwords:
         require_tokenizers()  # before all the work, not after half of it
     statistics = {name: Statistics() for name in lines}
-    blocks, counts = _tokenize_all(config, part, lines, statistics, workers)
-    source = _vocabulary(config, counts[0], config.vocabulary.source)
-    target = _vocabulary(config, counts[1], config.vocabulary.target)
+    blocks, counts, writings = _tokenize_all(config, part, lines, statistics, workers)
+    source = _vocabulary(config, counts[0], config.vocabulary.source, kinds=True)
+    target = _vocabulary(config, counts[1], config.vocabulary.target, usual_writings(writings))
     lexicon = Lexicon(config, source, target, _dictionary(config, blocks["train"]))
     lexicon.save(part)
     for name, paths in blocks.items():
         encoded = in_order(encode_block, paths, workers, set_up_encoding, lexicon)
         total = statistics[name].pairs
-        with progress(f"pointing {name}", total, "pairs") as bar, _writer(part / f"{name}.arrow") as write:
+        schema = FORMS_SCHEMA if config.text.forms else SCHEMA
+        with progress(f"pointing {name}", total, "pairs") as bar, _writer(part / f"{name}.arrow", schema) as write:
             for batch, counted in encoded:
                 statistics[name].add(counted)
                 write(batch)
@@ -86,14 +90,18 @@ def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, 
 
 def _tokenize_all(
     config: Config, part: Path, lines: dict[str, int], statistics: dict[str, Statistics], workers: int | None
-) -> tuple[dict[str, list[Path]], tuple[dict[str, int], dict[str, int]]]:
-    """The tokenised blocks of each split, and how often each word stands on either side of the training text."""
+) -> tuple[dict[str, list[Path]], tuple[dict[str, int], dict[str, int]], WritingCounts]:
+    """The tokenised blocks of each split, and of the training text how often each word stands on either side.
+
+    Also how often each target word is written in which way, if forms are learned.
+    """
     splits = config.data.splits()
     tags = config.pointers.uses_entities
     jobs = chain.from_iterable(_blocks(name, files, part, tags) for name, files in splits.items())
     blocks: dict[str, list[Path]] = {name: [] for name in lines}
     index: dict[str, int] = {}
     counts = np.zeros((2, 0), np.int64)  # source, target
+    writings: WritingCounts = {}
     with progress("tokenising", sum(lines.values()), "pairs") as bar:
         for done in in_order(tokenize_block, jobs, workers, set_up_tokenizing, config):
             blocks[done.split].append(done.path)
@@ -103,19 +111,28 @@ def _tokenize_all(
                 words = np.fromiter((index.setdefault(word, len(index)) for word in done.words), np.int64)
                 counts = np.pad(counts, ((0, 0), (0, len(index) - counts.shape[1])))
                 counts[:, words] += done.counts
+                for writing, (count, inside) in done.writings.items():
+                    before = writings.get(writing, (0, 0))
+                    writings[writing] = before[0] + count, before[1] + inside
     for name, files in splits.items():
         if statistics[name].pairs == 0:
             raise Misuse(f"no pair is left of {lines[name]:,}: {statistics[name].reasons()}", files.source)
     source, target = (
         {word: count for word, count in zip(index, side.tolist(), strict=True) if count} for side in counts
     )
-    return blocks, (source, target)
+    return blocks, (source, target), writings
 
 
-def _vocabulary(config: Config, counts: dict[str, int], size: int | None) -> Vocabulary:
+def _vocabulary(
+    config: Config,
+    counts: dict[str, int],
+    size: int | None,
+    writings: dict[str, str] | None = None,
+    kinds: bool = False,
+) -> Vocabulary:
     if not config.text.uses_subwords:
         placeholders = config.text.max_tokens if config.pointers.anonymous else 0
-        return Vocabulary.build(counts, size, config.vocabulary.min_count, placeholders)
+        return Vocabulary.build(counts, size, config.vocabulary.min_count, placeholders, writings, kinds)
     assert size is not None
     with progress("merging", len(counts), "words") as bar:
         vocabulary = Vocabulary.of_pieces(counts, size, config.vocabulary.min_count)
@@ -212,14 +229,18 @@ def _words_of_pairs(blocks: list[Path]) -> Iterator[tuple[list[str], list[str]]]
         ends = (np.cumsum(side.counts).tolist() for side in (pairs.source, pairs.target))
         (source, target), (source_ends, target_ends) = sides, ends
         spans = zip(pairwise([0, *source_ends]), pairwise([0, *target_ends]), strict=True)
-        yield from ((source[slice(*x)], target[slice(*y)]) for x, y in spans)
+        for x, y in spans:  # a protected span has no translation
+            yield (
+                [w for w in source[slice(*x)] if not is_protected(w)],
+                [w for w in target[slice(*y)] if not is_protected(w)],
+            )
 
 
 @contextmanager
-def _writer(path: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
+def _writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
     """with _writer(path) as write: write(batch) …: batches gathered into row groups of one size."""
     waiting: list[pa.RecordBatch] = []
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
 
         def write(batch: pa.RecordBatch) -> None:
             waiting.append(batch)

@@ -43,8 +43,8 @@ def read_catalog(data: bytes, language: str, domain: str) -> Catalog:
     charset = CHARSET.search(header)
     encoding = charset[1] if charset else "utf-8"
     try:
-        b"".decode(encoding)
-    except LookupError:
+        b"text".decode(encoding, "replace")
+    except (LookupError, ValueError):
         raise Damaged(f"its encoding {encoding!r} is unknown") from None
     form = _plural_forms(header)
     messages: dict[tuple[str, str], str] = {}

@@ -18,8 +18,13 @@ def output_paths(
         raise Misuse("--in-place writes into the files themselves: leave out -o, or leave out --in-place")
     if len(set(map(os.path.realpath, files))) < len(files):
         raise Misuse("the same file is given twice")
+    if out == Path("-"):
+        raise Misuse("files are not written to standard output: give a name or a folder with -o")
     outputs = {file: _output(file, out, in_place, languages, len(files) > 1) for file in files}
     for file, output in outputs.items():
+        if file.suffix.lower() == ".pot" and output.exists() and not _same(output, file):
+            advice = f"bring it up to date (msgmerge --update {output} {file}) and fill it with --in-place"
+            raise Misuse(f"there is a {output} already, whose translations would be lost: {advice}", file)
         if (other := next((each for each in files if each != file and _same(output, each)), None)) is not None:
             raise Misuse(f"its translation would take the place of {other}, which is translated too: give -o", file)
         check_writable(output)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pointing import __version__
 from pointing.config import Search, Text
-from pointing.corpus.lexicon import make_tokenizer
+from pointing.corpus.lexicon import make_protector, make_tokenizer
 from pointing.errors import Misuse
 from pointing.evaluation.measures import (
     EvaluationSet,
@@ -28,11 +28,13 @@ from pointing.evaluation.measures import (
 )
 from pointing.evaluation.report import Report, Scored, compare
 from pointing.evaluation.significance import Resampling
+from pointing.evaluation.span_metrics import span_measures
 from pointing.generation.generator import Generator
 from pointing.generation.output import UNKNOWN, Output
 from pointing.model.run import Run, load_run
 from pointing.system.progress import progress
 from pointing.text.entities import Tagged
+from pointing.text.protected import Protector
 from pointing.text.tokenizer import Tokenizer
 from pointing.text.vocabulary import Vocabulary
 
@@ -115,19 +117,23 @@ def evaluate(
     form: TextForm | None = None,
     vocabulary: Vocabulary | None = None,
     training: Path | None = None,
+    protector: Protector | None = None,
     resampling: Resampling | None = None,
 ) -> Report:
     """Scores of every system, and the differences of the others from the first one.
 
     Copy measures need a source and a shortlist. A run has its own; for a system without a run it is `vocabulary`, or
     else the first run's. Recall by frequency needs the target side's `training` text; by default it is the first
-    run's, if that file still exists.
+    run's, if that file still exists. Protected spans are those that `protector` finds in the source; by default the
+    first run's that has some.
     """
     form = form or TextForm()
     if not systems:
         raise Misuse("there is nothing to score: give a run or a file of hypotheses")
     if test.source is None and (generating := [system.name for system in systems if system.outputs is None]):
         raise Misuse(f"{generating[0]} is a run, which generates from a source: give --source")
+    if test.source is None and protector is not None:
+        raise Misuse("protected spans are those of the source: give --source")
     _check_counts(systems, test)
     text, languages = form.text_settings(systems)
     source, target = (make_tokenizer(text, language) for language in languages)
@@ -148,6 +154,7 @@ def evaluate(
         first=first,
         shortlist=vocabulary or next((words for words in vocabularies if words.merges is None), None),
         training=training_words,
+        protector=protector or next((found for run in runs if (found := make_protector(run.config.text))), None),
         unk=form.unk,
     )
     about = {
@@ -172,6 +179,7 @@ class _Scorer:
     first: Run | None  # the first run
     shortlist: Vocabulary | None  # of whole words, for systems that have none
     training: TrainingWords | None
+    protector: Protector | None  # finds the spans that must come through unchanged
     unk: str
 
     def score(self, system: System, notes: list[str]) -> Scored:
@@ -191,6 +199,9 @@ class _Scorer:
         if run is None or not run.config.pointers.uses_entities:
             test = replace(test, reference_tags=None)
         measures, bins = text_measures(outputs, test, self.compared), None
+        if test.source is not None and self.protector is not None:
+            texts = [output if isinstance(output, str) else output.text for output in outputs]
+            measures += span_measures(test.source_texts, texts, self.protector)
         shortlist = self._shortlist(system, notes)
         if test.source is not None and shortlist is not None:
             own = run or self.first

@@ -238,7 +238,7 @@ def _steps(run: Run, batch: Batch, example: npt.NDArray[np.int64]) -> list[npt.N
     """For every real step: d_t; z_t; its example; is its word in the source; is l_t highest at that word."""
     model = run.model
     batch = batch.to(next(model.parameters()).device)
-    _, evidence, log_l = model(batch.x, batch.x_mask, batch.y)
+    _, evidence, log_l = model(batch.x, batch.x_mask, batch.y, batch.x_form)
     mask, shortlist, pointing, right = observed(run.config, model, batch, log_l)
     d = model.output.switch(evidence[mask]).sigmoid()
     parts = (d.float(), shortlist[mask], pointing[mask], right[mask])

@@ -20,13 +20,19 @@ from pointing.evaluation.significance import (
     paired_bootstrap,
     paired_randomisation,
 )
+from pointing.evaluation.span_metrics import INVENTED, LOST
 from pointing.generation.output import Output
 from pointing.system.files import write_text
 from pointing.system.progress import track
 from pointing.system.tables import Table
 
 SIGNIFICANCE_LEVEL = 0.05
-COUNTS = ("words invented", "UNKs left")  # measures that are counts; the others are in percent, or per 100 outputs
+COUNTS = (
+    "words invented",
+    "UNKs left",
+    LOST,
+    INVENTED,
+)  # measures that are counts; the others are in percent, or per 100 outputs
 NOT_DEFINED = "–"  # a table's cell for a score that is not defined or was not computed
 
 

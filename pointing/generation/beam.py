@@ -25,7 +25,8 @@ from torch import Tensor
 
 from pointing.config import Search
 from pointing.corpus.examples import Batch
-from pointing.model.decoder import SearchForm
+from pointing.generation.reader import IN_ORDER
+from pointing.model.decoder import SearchForm, of_parents
 from pointing.model.fast_output import NO_WORD, Continuations, Routes, top
 from pointing.text.vocabulary import EOS
 
@@ -42,6 +43,7 @@ class Hypothesis:
     d: npt.NDArray[np.float32]  # (T,) d_t
     location: npt.NDArray[np.float32] | None  # (T, J) l_t, if it was kept
     score: float  # the sum of log_p, normalised
+    forms: npt.NDArray[np.int64] | None = None  # (T,) how each word is written; zeros from a model without forms
 
 
 def search(
@@ -51,6 +53,7 @@ def search(
     *,
     candidates: Tensor | None = None,
     placeholders: int = 0,
+    protected: Tensor | None = None,
     locations: bool = False,
 ) -> list[list[Hypothesis]]:
     """For each source of the batch up to `nbest` hypotheses, best first, all different; at least one.
@@ -58,13 +61,17 @@ def search(
     `candidates` (B, C) are the only shortlist words that compete, for each source (the large-vocabulary trick); a word
     may stand there twice. Of the target vocabulary's entity `placeholders` only those that the source has can be
     chosen. With `locations` hypotheses keep their l_t.
+
+    `protected` (B, J) marks the positions that every hypothesis copies exactly once (ONCE); those that are also
+    IN_ORDER follow one another as in the source. The model must be able to point.
     """
     batch = batch.to(model.device)
     candidates = None if candidates is None else candidates.to(model.device)
     with torch.inference_mode():
         routes = Routes(model.output, batch.source_words, batch.x_mask, settings, candidates, placeholders)
-        beam = _Beam(settings, batch, locations or settings.unk_replace)
-        state = model.read(batch.x, batch.x_mask)
+        spans = None if protected is None or not bool(protected.any()) else _Spans(protected.to(model.device), routes.V)
+        beam = _Beam(settings, batch, locations or settings.unk_replace, spans)
+        state = model.read(batch.x, batch.x_mask, batch.x_form)
         while True:
             predicted, state = model.step(state)
             parent = beam.advance(*routes(*predicted, beam.repeated()), predicted.log_l)
@@ -74,7 +81,46 @@ def search(
                     return beam.hypotheses()
                 routes.keep_sources(live)
                 state, parent = model.keep_sources(state, live), parent[live]
-            state = model.follow(state, parent, beam.last)
+            state, forms = model.follow(state, parent, beam.last)
+            beam.record_forms(forms)
+
+
+class _Spans:
+    """Which protected positions each hypothesis has copied, and what it may therefore write next.
+
+    Each position is copied once, and no hypothesis ends before it has copied them all. If one would rather end, or has
+    no room for other words, only the positions that it lacks may follow.
+    """
+
+    def __init__(self, protected: Tensor, V: int) -> None:
+        self.protected, self.V = protected, V  # (B, J)
+        self.missing = (protected > 0).unsqueeze(1)  # (B, K, J), the positions that are not copied yet
+
+    def allowed(self, log_p: Tensor, end: Tensor, room: Tensor) -> Tensor:
+        """log p of the continuations (B, K, M) with -inf where one is not allowed; the last J are the positions.
+
+        `end` (B, K, M) is True where a hypothesis would end; `room` (B,) is how many words may follow before that.
+        """
+        J = self.protected.shape[1]
+        ordered = self.missing & (self.protected == IN_ORDER).unsqueeze(1)
+        too_early = ordered & (ordered.int().cumsum(-1) > 1)  # another one comes first
+        next_ones = self.missing & ~too_early
+        count = self.missing.sum(-1, keepdim=True)  # (B, K, 1)
+        best_end = log_p.masked_fill(~end, -math.inf).amax(-1, keepdim=True)
+        only_spans = (count >= room[:, None, None]) | ((best_end >= log_p.amax(-1, keepdim=True)) & (count > 0))
+        forbidden = end & (count > 0) | only_spans & (count > 0)
+        words, positions = forbidden[..., :-J], forbidden[..., -J:]
+        free = (self.protected == 0).unsqueeze(1)
+        positions = torch.where(free, positions, ~next_ones)
+        return log_p.masked_fill(torch.cat([words, positions], -1), -math.inf)
+
+    def advance(self, parent: Tensor, choice: Tensor) -> None:
+        """The new hypotheses, each by its parent and its choice (B, K')."""
+        position = torch.arange(self.protected.shape[1], device=choice.device)
+        self.missing = of_parents(self.missing, parent) & (choice.unsqueeze(-1) != self.V + position)
+
+    def keep_sources(self, live: Tensor) -> None:
+        self.protected, self.missing = self.protected[live], self.missing[live]
 
 
 class _Step(NamedTuple):
@@ -84,20 +130,23 @@ class _Step(NamedTuple):
     choice: Tensor
     log_p: Tensor
     d: Tensor
+    form: Tensor  # how the words are written; 0 without forms
     location: Tensor | None  # (B, K, J)
 
 
 class _Beam:
     """The K best hypotheses of each source, and how they came about."""
 
-    def __init__(self, settings: Search, batch: Batch, locations: bool) -> None:
-        self.settings, self.locations = settings, locations
+    def __init__(self, settings: Search, batch: Batch, locations: bool, spans: _Spans | None = None) -> None:
+        self.settings, self.locations, self.spans = settings, locations, spans
         (B, J), device = batch.x.shape, batch.x.device
         length = batch.x_mask.sum(1) - 1  # without the end of sentence
         self.limit = torch.full_like(length, settings.max_length)  # (B,) words that an output may have
         if settings.max_ratio is not None:
             allowed = (settings.max_ratio * length).clamp(max=settings.max_length).ceil().long() + WORDS_BEYOND_RATIO
             self.limit = self.limit.minimum(allowed)
+        if spans is not None:
+            self.limit = self.limit.maximum((spans.protected > 0).sum(1))
         self.rows = torch.arange(B, device=device)  # the sources' rows in the batch
         self.covered = batch.x_mask & (batch.source_words != EOS)  # (B, J), the positions of the coverage penalty
         # Of each hypothesis, one of each source at the first step and K from the second step on:
@@ -143,20 +192,24 @@ class _Beam:
         log_p, choice, word, total = (part.flatten(1).gather(1, way) for part in parts)
         over = stays | (self.score == -math.inf)  # ended before, or there are fewer than K hypotheses
         self._record(parent, choice, log_p, d.gather(1, parent), log_l)
+        if self.spans is not None:
+            self.spans.advance(parent, choice.masked_fill(over, EOS))
         self._keep_best(self.score.masked_fill(over | (word != EOS), -math.inf))
         self.last = word.masked_fill(over, EOS)
         self.total = torch.where(stays, self.total.gather(1, parent), total)
         self.ended = self.last == EOS
         if settings.block_ngrams is not None:
-            self.words = torch.cat([_of_parents(self.words, parent), self.last.unsqueeze(-1)], -1)
+            self.words = torch.cat([of_parents(self.words, parent), self.last.unsqueeze(-1)], -1)
         if settings.coverage:
-            self.log_attended = _of_parents(self.log_attended, parent)
+            self.log_attended = of_parents(self.log_attended, parent)
         return parent
 
     def _allowed(self, ways: Continuations) -> Tensor:
         """log p of the continuations, -inf where the hypothesis has ended, or must end, or must not end yet."""
         length, end = len(self.steps), ways.word == EOS
         log_p = ways.log_p.masked_fill(self.ended.unsqueeze(-1), -math.inf)
+        if self.spans is not None:
+            log_p = self.spans.allowed(log_p, end, self.limit - length)
         log_p = log_p.masked_fill((self.limit <= length)[:, None, None] & ~end, -math.inf)
         if length < self.settings.min_length:  # a hypothesis that has no other continuation ends nevertheless
             can_go_on = log_p.masked_fill(end, -math.inf).amax(-1, keepdim=True) > -math.inf
@@ -175,13 +228,19 @@ class _Beam:
             choice.new_zeros(B, beam),
             log_p.new_zeros(B, beam),
             d.new_zeros(B, beam),
+            choice.new_zeros(B, beam),
             log_l.new_zeros(B, beam, log_l.shape[-1]) if self.locations else None,
         )
         for whole, part in ((step.parent, parent), (step.choice, choice), (step.log_p, log_p), (step.d, d)):
             whole[self.rows, :K] = part
         if step.location is not None:
-            step.location[self.rows, :K] = _of_parents(log_l, parent).exp()
+            step.location[self.rows, :K] = of_parents(log_l, parent).exp()
         self.steps.append(step)
+
+    def record_forms(self, forms: Tensor | None) -> None:
+        """How the words of the last step are written."""
+        if forms is not None:
+            self.steps[-1].form[self.rows, : forms.shape[1]] = forms
 
     def _keep_best(self, score: Tensor) -> None:
         """Keeps the best of those kept so far and of those that end at this step; `score` (B, K) is -inf for others."""
@@ -207,6 +266,8 @@ class _Beam:
             return None
         for name in ("limit", "rows", "covered", "total", "score", "ended", "last", "words", "log_attended"):
             setattr(self, name, getattr(self, name)[live])
+        if self.spans is not None:
+            self.spans.keep_sources(live)
         return live
 
     def hypotheses(self) -> list[list[Hypothesis]]:
@@ -215,9 +276,9 @@ class _Beam:
         backwards: list[list[Tensor]] = []
         for number, step in reversed(list(enumerate(self.steps))):
             slot = torch.where(self.best_step == number, self.best_slot, slot)
-            backwards.append([part.gather(1, slot) for part in (step.choice, step.log_p, step.d)])
+            backwards.append([part.gather(1, slot) for part in (step.choice, step.log_p, step.d, step.form)])
             if step.location is not None:
-                backwards[-1].append(_of_parents(step.location, slot))
+                backwards[-1].append(of_parents(step.location, slot))
             slot = step.parent.gather(1, slot)
         columns = zip(*reversed(backwards), strict=True)
         parts = [torch.stack(column, 2).cpu().numpy() for column in columns]  # (B, nbest, T, …) each
@@ -231,9 +292,5 @@ class _Beam:
 
 
 def _hypothesis(parts: list[npt.NDArray[Any]], score: float) -> Hypothesis:
-    return Hypothesis(parts[0], parts[1], parts[2], parts[3] if len(parts) > 3 else None, score)
-
-
-def _of_parents(x: Tensor, parent: Tensor) -> Tensor:
-    """The rows of x (B, K, …) of each new hypothesis' parent: (B, K', …)."""
-    return x.gather(1, parent.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
+    choices, log_p, d, forms, *location = parts
+    return Hypothesis(choices, log_p, d, location[0] if location else None, score, forms)

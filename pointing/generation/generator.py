@@ -21,8 +21,10 @@ from pointing.corpus.batches import CandidateTranslations, candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis, search
-from pointing.generation.output import Output, Writer
-from pointing.generation.reader import Line, LineReader, as_batch
+from pointing.generation.glossary import Glossary, Mode, Term
+from pointing.generation.output import Output
+from pointing.generation.reader import Line, LineReader, as_batch, protected_positions
+from pointing.generation.writer import Writer
 from pointing.model.decoder import SearchForm, not_training
 from pointing.model.run import Run
 from pointing.text.entities import Tagged
@@ -52,9 +54,14 @@ class Generator:
         *,
         locations: bool = False,
         tags: Iterable[Tagged] | None = None,
+        glossary: Glossary | None = None,
     ) -> list[Output]:
         """An output for each line; with `locations` its words know where the model looked."""
-        return list(self.stream(lines, settings, locations=locations, tags=tags))
+        return list(self.stream(lines, settings, locations=locations, tags=tags, glossary=glossary))
+
+    def glossary(self, terms: Iterable[Term], mode: Mode = "guaranteed") -> Glossary:
+        """Terms for `generate`, as this run's tokenizer finds them in a text."""
+        return Glossary(terms, self.lexicon.tokenization.source, mode)
 
     def stream(
         self,
@@ -63,6 +70,7 @@ class Generator:
         *,
         locations: bool = False,
         tags: Iterable[Tagged] | None = None,
+        glossary: Glossary | None = None,
         window: int = WINDOW,
         on_all: bool = False,
     ) -> Iterator[Output]:
@@ -73,9 +81,11 @@ class Generator:
 
         if self.read.needs_tags and tags is None:
             raise Misuse("this run was trained on tagged entities: the lines need tags too (generate --tags)")
+        if glossary is not None and not self.model.output.can_point:
+            raise Misuse("a glossary's terms are pointed at, and this run has a plain softmax, which cannot point")
 
         def work(first: int, lines: list[str | bytes], tags: list[Tagged] | None) -> list[Output]:
-            return self.run(self.read(lines, tags), settings, locations=locations, first=first)
+            return self.run(self.read(lines, tags, glossary), settings, locations=locations, first=first)
 
         windows = _windows(lines, tags, window)
         for outputs in _on_all(work, windows) if on_all else starmap(work, windows):
@@ -86,15 +96,23 @@ class Generator:
     ) -> list[Output]:
         """Outputs of lines that were read, numbered from `first`; lines of similar length are searched together."""
         settings = settings or Search()
-        writer = Writer(self.lexicon.target, self.lexicon.tokenization.target, settings.unk_replace)
+        target, forms = self.lexicon.tokenization.target, self.lexicon.config.text.forms
+        writer = Writer(self.lexicon.target, target, settings.unk_replace, forms)
         outputs = [writer.write([], line, first + row) for row, line in enumerate(lines)]
         batches = list(self._batches(lines, settings))
 
         def work(rows: list[int]) -> list[list[Hypothesis]]:
-            batch = as_batch([lines[row] for row in rows])
-            words = self._candidates(batch, settings)
-            entities = self.lexicon.target.placeholders
-            return search(model, batch, settings, candidates=words, placeholders=entities, locations=locations)
+            lines_of_batch = [lines[row] for row in rows]
+            batch = as_batch(lines_of_batch)
+            return search(
+                model,
+                batch,
+                settings,
+                candidates=self._candidates(batch, settings),
+                placeholders=self.lexicon.target.placeholders,
+                protected=protected_positions(lines_of_batch) if self.model.output.can_point else None,
+                locations=locations,
+            )
 
         with not_training(self.model), _side_by_side(len(batches)) as each:
             model = self._for_search = self._for_search or self.model.for_search()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,18 @@ import numpy.typing as npt
 from pointing.corpus.encoding import as_read, decode_line, encode_lines
 from pointing.corpus.examples import Batch, Split, make_batch, padded
 from pointing.corpus.lexicon import Lexicon
+from pointing.errors import Misuse
+from pointing.generation.glossary import ENCOURAGED, Glossary
 from pointing.text.entities import Tagged, anonymize
+from pointing.text.protected import is_protected, keeps_order, kind_of, protected_text
 from pointing.text.token_arrays import Longs, TokenArrays, from_tokens, running_sums, tokenize_lines
 from pointing.text.tokenizer import Tokens
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Ints = npt.NDArray[np.int32]
+ONCE, IN_ORDER = 1, 2  # how a protected position is copied: exactly once, and in the order of the others
 SHORTEST_LIMIT = 200  # tokens of a line that are read at least, however short the lines of the training were
 PIECES_OF_A_TOKEN = 4  # with subwords, a line is cut after so many pieces for each token of that limit
 
@@ -28,14 +35,20 @@ class Line(NamedTuple):
     ends: Ints
     ids: Ints  # (J,) in the source vocabulary
     source_words: Ints  # (J,) what copying each one writes: target id, or V + first position of the same word
-    translations: Sequence[str | None]  # (J,) the word that copying writes instead, where the dictionary has one
+    translations: Sequence[str | None]  # (J,) what copying writes instead, where a dictionary or glossary has it
     warning: str | None = None
     pieces: Pieces | None = None
+    forms: Ints | None = None  # (J,) how each token is written (text/forms.py)
+    protected: Ints | None = None  # (J,) ONCE or IN_ORDER at positions that every output copies once; else 0
+    terms: frozenset[int] = frozenset()  # the positions of terms of the user's glossary
 
     @property
     def in_words(self) -> Line:
         """The line as its words, if it is cut into pieces."""
         return self if self.pieces is None else self.pieces.words
+
+    def is_protected(self, position: int) -> bool:
+        return self.protected is not None and bool(self.protected[position])
 
     def raw(self, position: int) -> str:
         """A token as it was written."""
@@ -64,8 +77,13 @@ class LineReader:
         if self.tags_itself:
             _ = lexicon.tokenization.tagger  # what is wrong with it is said now
 
-    def __call__(self, lines: Sequence[str | bytes], tags: Sequence[Tagged] | None = None) -> list[Line]:
+    def __call__(
+        self, lines: Sequence[str | bytes], tags: Sequence[Tagged] | None = None, glossary: Glossary | None = None
+    ) -> list[Line]:
         """`tags`, for runs with entity pointers, say which tokens are names, and where tokens end."""
+        if glossary is not None and (self.takes_tags or self.lexicon.source.merges is not None):
+            units = "entities" if self.takes_tags else "pieces of words"
+            raise Misuse(f"a glossary is for runs that read words, and this one reads {units}")
         texts, warnings = [], []
         for raw in lines:
             text, problem = decode_line(raw)
@@ -74,12 +92,15 @@ class LineReader:
         if self.takes_tags and (tags is not None or self.tags_itself):
             all_tags = [None] * len(texts) if tags is None else tags
             tokens = from_tokens([self._tagged(*line) for line in zip(texts, all_tags, warnings, strict=True)])
+        elif glossary is not None:
+            split = self.lexicon.tokenization.source
+            tokens = from_tokens([glossary.mark(text, split(text)) for text in texts], texts)
         else:
-            tokens = tokenize_lines(self.lexicon.tokenization.source, texts)
+            tokens = tokenize_lines(self.lexicon.tokenization.source, texts, self.lexicon.config.text.forms)
         tokens = _cut(tokens, self.longest, "tokens", warnings)
         pieces, token_of_piece = as_read(tokens, self.lexicon.source)
         if token_of_piece is None:
-            return self._lines(texts, tokens, warnings)
+            return self._lines(texts, tokens, warnings, {} if glossary is None else glossary.targets)
         longest = PIECES_OF_A_TOKEN * self.longest
         token_of_piece = token_of_piece[pieces.positions() < longest]
         pieces = _cut(pieces, longest, "pieces", warnings)
@@ -96,7 +117,8 @@ class LineReader:
     def prepared(self, split: Split, rows: Iterable[int]) -> list[Line]:
         """Examples of a prepared corpus, their entities as they were tagged there."""
         examples = [split[int(row)] for row in rows]
-        if self.lexicon.senses is not None or self.lexicon.source.merges is not None:
+        text = self.lexicon.config.text
+        if self.lexicon.senses is not None or self.lexicon.source.merges is not None or text.forms or text.protects:
             return self([example["source_text"] for example in examples])
         lines = []
         for example in examples:
@@ -106,15 +128,29 @@ class LineReader:
             lines.append(Line(example["source_text"], starts, ends, ids, source_words, [None] * len(ids)))
         return lines
 
-    def _lines(self, texts: Sequence[str], tokens: TokenArrays, warnings: Sequence[list[str]]) -> list[Line]:
-        ids, source_words, translations = encode_lines(self.lexicon, tokens)
+    def _lines(
+        self,
+        texts: Sequence[str],
+        tokens: TokenArrays,
+        warnings: Sequence[list[str]],
+        terms: Mapping[str, str | None] | None = None,
+    ) -> list[Line]:
+        ids, source_words, translations, forms = encode_lines(self.lexicon, tokens)
         first = _first(tokens)
+        terms = terms or {}
+        written = [terms.get(word, other) for word, other in zip(tokens.words, translations, strict=True)]
+        kinds = np.fromiter(map(_protection, tokens.words), np.int32, len(tokens.words))[tokens.ids]
+        is_term = np.fromiter((word in terms for word in tokens.words), bool, len(tokens.words))[tokens.ids]
+        # A span or a term is a word of its own, also if the shortlist has a word that is written so.
+        own = len(self.lexicon.target) + tokens.positions().astype(np.int32)
+        source_words = np.where((kinds > 0) | is_term, own, source_words)
         lines = []
         for row, text in enumerate(texts):
             here = slice(first[row], first[row + 1])
-            translated = [translations[word] for word in tokens.ids[here].tolist()]
+            translated = [written[word] for word in tokens.ids[here].tolist()]
             columns = (tokens.starts[here], tokens.ends[here], ids[here], source_words[here], translated)
-            lines.append(Line(text, *columns, "; ".join(warnings[row]) or None))
+            line = Line(text, *columns, "; ".join(warnings[row]) or None, None, forms[here], kinds[here])
+            lines.append(line._replace(terms=frozenset(np.flatnonzero(is_term[here]).tolist())) if terms else line)
         return lines
 
     def _tagged(self, text: str, tags: Tagged | None, warnings: list[str]) -> Tokens:
@@ -140,6 +176,13 @@ def _cut(tokens: TokenArrays, longest: int, unit: str, warnings: Sequence[list[s
     return tokens.truncate(longest)
 
 
+def _protection(word: str) -> int:
+    """Whether outputs copy a source token exactly once, and in the order of other such tokens."""
+    if not is_protected(word) or kind_of(word) == ENCOURAGED:
+        return 0
+    return IN_ORDER if keeps_order(protected_text(word), kind_of(word)) else ONCE
+
+
 def _first(tokens: TokenArrays) -> Longs:
     """(lines + 1,) the number of each line's first token."""
     return running_sums(tokens.counts.astype(np.int64))
@@ -149,7 +192,22 @@ def as_batch(lines: Sequence[Line]) -> Batch:
     """Lines as tensors, without a target."""
     lengths = np.array([len(line.ids) for line in lines])
     starts, width = running_sums(lengths)[:-1], int(lengths.max()) + 1  # each source ends with EOS
-    columns = (np.concatenate([line.ids for line in lines]), np.concatenate([line.source_words for line in lines]))
-    x, source_words = (padded(column, starts, lengths, width) for column in columns)
-    nothing = np.zeros((len(lines), 0), np.int64)
-    return make_batch(np.arange(len(lines)), x, source_words, lengths, nothing, nothing, np.zeros(len(lines), np.int32))
+    columns = [[line.ids for line in lines], [line.source_words for line in lines]]
+    if forms := [line.forms for line in lines if line.forms is not None]:
+        columns.append(forms)
+    x, source_words, *x_form = (padded(np.concatenate(column), starts, lengths, width) for column in columns)
+    nothing, none = np.zeros((len(lines), 0), np.int64), np.zeros(len(lines), np.int32)
+    written = (x_form[0], nothing) if x_form else None
+    return make_batch(np.arange(len(lines)), x, source_words, lengths, nothing, nothing, none, written)
+
+
+def protected_positions(lines: Sequence[Line]) -> Tensor | None:
+    """(B, J) the positions that search has to copy, of lines as `as_batch` pads them; None if there are none."""
+    marks = [line.protected for line in lines if line.protected is not None]
+    if not any(mark.any() for mark in marks):
+        return None
+    import torch
+
+    lengths = np.array([len(line.ids) for line in lines])
+    starts = running_sums(lengths)[:-1]
+    return torch.from_numpy(padded(np.concatenate(marks), starts, lengths, int(lengths.max()) + 1))

@@ -40,8 +40,11 @@ class SearchForm(Protocol[State]):
     output: FastOutput
     device: torch.device  # where the tensors that it reads have to be
 
-    def read(self, x: Tensor, x_mask: Tensor) -> State:
-        """Sources x (B, J) → the state before the first step: one hypothesis of each source, without any word."""
+    def read(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None) -> State:
+        """Sources x (B, J) → the state before the first step: one hypothesis of each source, without any word.
+
+        `x_form` (B, J) says how the source's words are written; a model without forms does not look at it.
+        """
 
     def step(self, state: State) -> tuple[Predicted, State]:
         """One step of all hypotheses (B, K)."""
@@ -49,22 +52,25 @@ class SearchForm(Protocol[State]):
     def keep_sources(self, state: State, live: Tensor) -> State:
         """The state of some sources only; `live` (N,) are their rows."""
 
-    def follow(self, state: State, parent: Tensor, y: Tensor) -> State:
+    def follow(self, state: State, parent: Tensor, y: Tensor) -> tuple[State, Tensor | None]:
         """The state of new hypotheses (B, K'), each of which adds one word to a hypothesis of the last step.
 
         `parent` (B, K') is the number of that hypothesis, `y` (B, K') the word: a target id, or V + the position
-        from which it was copied.
+        from which it was copied. The second result (B, K') is the form of these words; None for a model without forms.
         """
 
 
 class Decoder(Protocol):
-    """A model as training uses it. `nn.Module` gives all but `output`, `forward` (behind the call) and `for_search`."""
+    """A model as training uses it. `nn.Module` gives all but `output`, `forward`, `form_logits` and `for_search`."""
 
     output: PointerSoftmax
     training: bool
 
-    def __call__(self, x: Tensor, x_mask: Tensor, y: Tensor) -> Predicted:
+    def __call__(self, x: Tensor, x_mask: Tensor, y: Tensor, x_form: Tensor | None = None) -> Predicted:
         """All steps, teacher-forced, from sources x (B, J) and words y (B, T) named as in `SearchForm.follow`."""
+
+    def form_logits(self, readout: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
+        """(B, T, FORMS) how each word of y is written, from the readouts of its step; None without forms."""
 
     def for_search(self) -> SearchForm[Any]:
         """Its search form, of a model in evaluation mode. When the weights have changed, ask for another one."""
@@ -79,3 +85,8 @@ def not_training(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         model.train(training)
+
+
+def of_parents(x: Tensor, parent: Tensor) -> Tensor:
+    """The rows of x (B, K, …) of each new hypothesis' parent: (B, K', …)."""
+    return x.gather(1, parent.unsqueeze(-1).expand(-1, -1, x.shape[-1]))

@@ -11,7 +11,7 @@ from torch import Tensor
 from pointing.config import Config
 from pointing.corpus.examples import Batch
 from pointing.model.decoder import Decoder, Predicted
-from pointing.text.vocabulary import UNK
+from pointing.text.vocabulary import EOS, UNK
 
 
 def log_likelihood(
@@ -26,6 +26,28 @@ def log_likelihood(
         return model.output.log_marginal(*predicted, batch.source_words, batch.y, batch.mask, candidates)
     target, mask = choices(model, batch, predicted.log_l, config.pointers.unreachable == "attention")
     return model.output.log_likelihood(*predicted, target, mask, candidates)
+
+
+def form_log_likelihood(model: Decoder, predicted: Predicted, batch: Batch) -> Tensor | None:
+    """log p of how each word is written (B, T), 0 at padding and at the end of sentence; None without forms."""
+    logits = model.form_logits(predicted.readout, batch.x, batch.y)
+    if logits is None or batch.y_form is None:
+        return None
+    log_p = logits.float().log_softmax(-1).gather(-1, batch.y_form.unsqueeze(-1)).squeeze(-1)
+    return log_p.masked_fill(~_words(batch), 0.0)
+
+
+def forms_right(model: Decoder, predicted: Predicted, batch: Batch) -> tuple[Tensor, Tensor]:
+    """(B, T) the words whose form is predicted, and where the most probable form is theirs; none without forms."""
+    logits = model.form_logits(predicted.readout, batch.x, batch.y)
+    if logits is None or batch.y_form is None:
+        return batch.mask & False, batch.mask & False
+    return _words(batch), _words(batch) & (logits.argmax(-1) == batch.y_form)
+
+
+def _words(batch: Batch) -> Tensor:
+    """The steps that write a word."""
+    return batch.mask & (batch.y != EOS)
 
 
 def comparable(model: Decoder, predicted: Predicted, batch: Batch) -> Tensor:

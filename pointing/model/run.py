@@ -53,7 +53,7 @@ def load_run(folder: str | Path) -> Run:
     tensors, about = read_tensors(folder / MODEL)
     # Runs made before vocabulary files listed the placeholders have their number here.
     lexicon = Lexicon.load(folder, config, about.get("placeholders", 0))
-    model = Seq2Seq(config.model, len(lexicon.source), len(lexicon.target))
+    model = Seq2Seq(config.model, len(lexicon.source), len(lexicon.target), forms=config.text.forms)
     put_tensors(tensors, dict(model.named_parameters()), folder / MODEL)
     if odd := [name for name, weight in model.named_parameters() if not weight.isfinite().all()]:
         raise Misuse(f"{odd[0]} has weights that are not numbers: train it again", folder / MODEL)

@@ -16,11 +16,13 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pointing.config import Model
 from pointing.kernels import distinct_rows, sparse_rows
-from pointing.model.decoder import Predicted
+from pointing.model.decoder import Predicted, of_parents
 from pointing.model.fast_output import FastOutput
 from pointing.model.fast_step import FastStep
+from pointing.model.form_head import FormHead
 from pointing.model.recurrence import Weights, conditional_gru, gru, step
 from pointing.pointer_softmax import AdditiveScores, AlwaysPoint, NeverPoint, PointerSoftmax, Switch, masked_log_softmax
+from pointing.text.forms import FORMS
 from pointing.text.vocabulary import UNK
 
 
@@ -37,16 +39,22 @@ class Embedding(nn.Embedding):
 class Encoder(nn.Module):
     """Bidirectional GRU (paper §3): annotations h_j = [→h_j ; ←h_j]."""
 
-    def __init__(self, size: int, embedding: int, hidden: int, layers: int, dropout: float, sparse: bool) -> None:
+    def __init__(
+        self, size: int, embedding: int, hidden: int, layers: int, dropout: float, sparse: bool, forms: bool
+    ) -> None:
         super().__init__()
         self.embedding = Embedding(size, embedding, sparse=sparse)
+        self.form = nn.Embedding(FORMS, embedding) if forms else None  # how the words are written
         self.gru = nn.GRU(embedding, hidden, layers, bidirectional=True, dropout=dropout if layers > 1 else 0.0)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, x_mask: Tensor) -> Tensor:
+    def forward(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None) -> Tensor:
         """The annotations (B, J, A). Those at padding have no meaning."""
         run = self._by_library if x.is_cuda else self._by_hand
-        return run(self.dropout(self.embedding(x.t())), x_mask.sum(1)).transpose(0, 1)
+        words = self.embedding(x.t())
+        if self.form is not None and x_form is not None:
+            words = words + self.form(x_form.t())
+        return run(self.dropout(words), x_mask.sum(1)).transpose(0, 1)
 
     def _by_library(self, x: Tensor, lengths: Tensor) -> Tensor:
         """(J, B, A) from embedded words (J, B, E): cuDNN's loop."""
@@ -92,6 +100,7 @@ class GRUState(NamedTuple):
     source: Source
     s: Tensor  # (B, K, S)
     y_prev: Tensor  # (B, K, E) the last word as the decoder reads it
+    readout: Tensor  # (B, K, R) of the last step
 
 
 class Attention(AdditiveScores):
@@ -140,15 +149,18 @@ class Decoder(nn.Module):
 class Seq2Seq(nn.Module):
     """Encoder, decoder, deep output, pointer softmax. `settings.output` changes the output layer and nothing else.
 
-    With `sparse` the embeddings' gradients are sparse, as the shortlist's are with the large-vocabulary trick.
+    With `sparse` the embeddings' gradients are sparse, as the shortlist's are with the large-vocabulary trick. With
+    `forms` it reads and predicts how words are written.
     """
 
-    def __init__(self, settings: Model, source_size: int, target_size: int, sparse: bool = False) -> None:
+    def __init__(
+        self, settings: Model, source_size: int, target_size: int, sparse: bool = False, forms: bool = False
+    ) -> None:
         super().__init__()
         E, S = settings.embedding, settings.hidden
         encoder = settings.encoder or S
         A = 2 * encoder
-        self.encoder = Encoder(source_size, E, encoder, settings.encoder_layers, settings.dropout, sparse)
+        self.encoder = Encoder(source_size, E, encoder, settings.encoder_layers, settings.dropout, sparse, forms)
         self.embedding = Embedding(target_size, E, sparse=sparse)
         self.copied = nn.Linear(E, E) if settings.feed == "source" and settings.output != "softmax" else None
         self.decoder = Decoder(E, A, S)
@@ -164,6 +176,7 @@ class Seq2Seq(nn.Module):
         else:
             switch = NeverPoint() if settings.output == "softmax" else AlwaysPoint()
         self.output = PointerSoftmax(target_size, E, switch)
+        self.form_head = FormHead(E, E) if forms else None
         self.apply(partial(_start_as_dl4mt_does, deviation=settings.init))
         attention = self.decoder.attention
         for layer in (attention.key, attention.query, self.decoder.start):
@@ -173,23 +186,27 @@ class Seq2Seq(nn.Module):
         if settings.tied and self.output.shortlist is not None:
             self.output.shortlist.weight = self.embedding.weight
 
-    def forward(self, x: Tensor, x_mask: Tensor, y: Tensor) -> Predicted:
+    def forward(self, x: Tensor, x_mask: Tensor, y: Tensor, x_form: Tensor | None = None) -> Predicted:
         """All steps of y (B, T), teacher-forced."""
-        source, s_0 = self.read(x, x_mask)
-        y_prev = F.pad(self.feed(y[:, :-1], source), (0, 0, 1, 0))  # (B, T, E); the first y_{t-1} is zeros
+        source, s_0 = self.read(x, x_mask, x_form)
+        y_prev = F.pad(self.feed(y[:, :-1], x), (0, 0, 1, 0))  # (B, T, E); the first y_{t-1} is zeros
         s, c, log_l = self.decoder(y_prev, s_0, source)
         return Predicted(self.readout(s, y_prev, c), torch.cat([c, s], -1), log_l)
+
+    def form_logits(self, readout: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
+        """(B, T, FORMS) how each word of y (B, T) is written."""
+        return None if self.form_head is None else self.form_head(readout, self.feed(y, x))
 
     def for_search(self) -> GRUSearch:
         if self.training:
             raise ValueError("a model in training mode has dropout and noise: call eval() before a search")
         return GRUSearch(self) if self.embedding.weight.is_cuda else FastGRUSearch(self)
 
-    def read(self, x: Tensor, x_mask: Tensor) -> tuple[Source, Tensor]:
+    def read(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None) -> tuple[Source, Tensor]:
         """The source, and s_0 (B, S)."""
-        return self.decoder.read(x, x_mask, self.encoder(x, x_mask))
+        return self.decoder.read(x, x_mask, self.encoder(x, x_mask, x_form))
 
-    def feed(self, y: Tensor, source: Source) -> Tensor:
+    def feed(self, y: Tensor, x: Tensor) -> Tensor:
         """y_{t-1} as the decoder reads it, (B, T, E), from words y (B, T): a target id, or V + the copied position.
 
         A copied word that the target vocabulary has is fed back as itself. Another one is fed back as UNK, or with
@@ -199,7 +216,7 @@ class Seq2Seq(nn.Module):
         y_prev: Tensor = self.embedding(y.masked_fill(copied, UNK))
         if self.copied is not None:
             position = (y - self.output.words).clamp(min=0)
-            from_source = self.copied(self.encoder.embedding(source.x.gather(1, position)))
+            from_source = self.copied(self.encoder.embedding(x.gather(1, position)))
             y_prev = torch.where(copied.unsqueeze(-1), from_source, y_prev)
         fed: Tensor = self.dropout(y_prev)
         return fed
@@ -216,21 +233,27 @@ class GRUSearch:
     def __init__(self, model: Seq2Seq) -> None:
         self.model, self.output, self.device = model, FastOutput(model.output), model.embedding.weight.device
 
-    def read(self, x: Tensor, x_mask: Tensor) -> GRUState:
-        source, s_0 = self.model.read(x, x_mask)
-        return GRUState(source, s_0.unsqueeze(1), s_0.new_zeros(len(x), 1, self.model.embedding.embedding_dim))
+    def read(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None) -> GRUState:
+        source, s_0 = self.model.read(x, x_mask, x_form)
+        nothing = s_0.new_zeros(len(x), 1, self.model.embedding.embedding_dim)
+        return GRUState(source, s_0.unsqueeze(1), nothing, nothing)
 
     def step(self, state: GRUState) -> tuple[Predicted, GRUState]:
-        source, s, y_prev = state
+        source, s, y_prev, _ = state
         s, c, log_l = self.model.decoder.step(y_prev, s, source)
-        return Predicted(self.model.readout(s, y_prev, c), torch.cat([c, s], -1), log_l), state._replace(s=s)
+        readout = self.model.readout(s, y_prev, c)
+        return Predicted(readout, torch.cat([c, s], -1), log_l), state._replace(s=s, readout=readout)
 
     def keep_sources(self, state: GRUState, live: Tensor) -> GRUState:
-        return GRUState(Source(*(part[live] for part in state.source)), state.s[live], state.y_prev[live])
+        source, *rest = state
+        return GRUState(Source(*(part[live] for part in source)), *(part[live] for part in rest))
 
-    def follow(self, state: GRUState, parent: Tensor, y: Tensor) -> GRUState:
-        s = state.s.gather(1, parent.unsqueeze(-1).expand(-1, -1, state.s.shape[-1]))
-        return GRUState(state.source, s, self.model.feed(y, state.source))
+    def follow(self, state: GRUState, parent: Tensor, y: Tensor) -> tuple[GRUState, Tensor | None]:
+        model, y_prev = self.model, self.model.feed(y, state.source.x)
+        state = state._replace(s=of_parents(state.s, parent), y_prev=y_prev)
+        if model.form_head is None:
+            return state, None
+        return state, model.form_head(of_parents(state.readout, parent), y_prev).argmax(-1)
 
 
 class FastGRUSearch(GRUSearch):
@@ -243,9 +266,9 @@ class FastGRUSearch(GRUSearch):
         self.fast_step = FastStep(decoder.first, decoder.attention, decoder.second, *deep_output)
 
     def step(self, state: GRUState) -> tuple[Predicted, GRUState]:
-        source, s, y_prev = state
+        source, s, y_prev, _ = state
         s, *predicted = self.fast_step(y_prev, s, source.keys, source.h, source.x_mask)
-        return Predicted(*predicted), state._replace(s=s)
+        return Predicted(*predicted), state._replace(s=s, readout=predicted[0])
 
 
 def _start_orthogonal_if_square(weight: Tensor) -> None:

@@ -25,7 +25,7 @@ class Span(NamedTuple):
 _MODIFIERS = "Ctrl|Control|Primary|Alt|AltGr|Shift|Meta|Super|Hyper|Cmd|Command|Strg|Umschalt|Maj"
 _MODIFIER = f"(?:{_MODIFIERS})"
 _KEY = r"(?:(?!(?i:click|clic|klick|drag|mouse))[A-Z][A-Za-z0-9_]{1,11}|[A-Za-z0-9])(?![A-Za-z0-9])"
-_OPENED = r"""(?<![^\s"'`(\[{<>=|,;:/«“‘„])"""  # at the line's start, after a space, a quotation mark, a bracket, …
+_OPENED = r"""(?<![^\s"'`(\[{<>=|,;:/«»‹›“‘„‚])"""  # at the line's start, after a space, a quotation mark, a bracket, …
 _WEB = r"""[^\s<>"`|\\(){}«»‘-„…\u2e80-\uffef]"""
 _WIDTH = r"(?:\*(?:\d{1,3}\$)?|\d{1,4})?"
 _HTML = (
@@ -70,8 +70,8 @@ KINDS: dict[str, str] = {
         | [A-Za-z]:\\ [\w.+@%${{}}~\\-]* (?<!\.) )""",
     "escape": r"""\\ (?: [0-7]{3} | [abefnrtv0\\"'] | x[0-9A-Fa-f]{2} | u[0-9A-Fa-f]{4} )""",
     # --help -v -O2 -Wall -fno-common '-shared'; only the option of --file=NAME; not -5, Ein- und -ausgabe
-    "option": rf"""- {_OPENED[:-1]}-) (?: -[A-Za-z0-9](?:[\w-]*\w)? | [A-Za-z]\d* | W[a-z][\w-]* | [a-z]+(?:-[a-z0-9]+)+
-        | (?<=['"`<‘“«]-)[A-Za-z][\w-]*\w ) (?![\w-])""",
+    "option": rf"""- {_OPENED[:-1]}-) (?: -[A-Za-z0-9](?:[\w-]*\w)? | [A-Za-z]\d* | W[a-z][\w-]*
+        | [A-Za-z][a-z]*(?:-[a-z0-9]+)+ | (?: (?<=['"`<‘“„‚«»‹›]-) | (?<=«\s-) ) [A-Za-z][\w-]*\w ) (?![\w-])""",
     # 1.2.3, v1.2, 127.0.0.1; not 3.5, and not 31.12.2020 or 1.000.000
     "version": r"""(?<![\w.,]) (?! \d{1,2}\.\d{1,2}\.\d{4}(?![\w.]) | \d{1,3}(?:\.\d{3}){2}(?![\w.]) )
         (?: v\d+\.\d+(?:\.\d+)* | \d+(?:\.\d+){2,} ) (?:\.[x*])?
@@ -111,6 +111,11 @@ class Protector:
         self.kinds = tuple(kind for kind in KINDS if kind in set(kinds))
         self.patterns = tuple(patterns)
         self._custom = [_own(pattern) for pattern in patterns]
+
+    @classmethod
+    def named(cls, name: str) -> Protector:
+        """The protector of a preset (`software`) or of kinds (`printf,tag`)."""
+        return cls(PRESETS[name] if name in PRESETS else [kind.strip() for kind in name.split(",")])
 
     def __call__(self, line: str) -> list[Span]:
         if self._custom:
@@ -178,3 +183,30 @@ _POSITIONAL = re.compile(
 def keeps_order(text: str, kind: str) -> bool:
     """True for a positional, unnumbered format argument (%s, {}): several of them must stay in their order."""
     return kind in ("printf", "braces") and "$" not in text and _POSITIONAL.fullmatch(text) is not None
+
+
+# A protected span is one token. Its word begins with a space, as no word of a text does. It has the span's kind, the
+# number of its occurrence in the line and its text: ` printf 2 %s`. So the second `%s` of a target is the second of the
+# source.
+
+
+def protected_word(kind: str, occurrence: int, text: str) -> str:
+    return f" {kind} {occurrence} {text}"
+
+
+def is_protected(word: str) -> bool:
+    return word.startswith(" ") and word[1:2].isalpha() and " " in word[1:]
+
+
+def protected_text(word: str) -> str:
+    """The characters of a protected span; any other word as it is."""
+    return word.split(" ", 3)[3] if is_protected(word) else word
+
+
+def kind_word(word: str) -> str:
+    """The source vocabulary's word for all protected spans of one kind: ` printf`."""
+    return word[: word.index(" ", 1)]
+
+
+def kind_of(word: str) -> str:
+    return kind_word(word)[1:]

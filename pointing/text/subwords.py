@@ -16,7 +16,17 @@ import numpy as np
 
 from pointing.errors import Misuse, missing_extra
 from pointing.system.files import write_text
-from pointing.text.token_arrays import Longs, TokenArrays, ranges, running_sums, sums_within_groups, unique_numbers
+from pointing.text.forms import JOINED
+from pointing.text.protected import is_protected
+from pointing.text.token_arrays import (
+    Longs,
+    TokenArrays,
+    Writing,
+    ranges,
+    running_sums,
+    sums_within_groups,
+    unique_numbers,
+)
 from pointing.text.tokenizer import Memory
 
 MARK = "@@ "
@@ -52,7 +62,7 @@ class Merges:
         return Merges, (self.pairs,)  # a worker process starts with an empty memory
 
     def _split(self, word: str) -> list[str]:
-        if len(word) > LONGEST_SPLIT:
+        if len(word) > LONGEST_SPLIT or is_protected(word):
             return [word]
         pieces, rank, never = _symbols(word), self._rank.get, len(self.pairs)
         ranks = [rank(pair, never) for pair in pairwise(pieces)]
@@ -182,4 +192,9 @@ def split_into_pieces(tokens: TokenArrays, merges: Merges) -> tuple[TokenArrays,
     start = tokens.starts[token] + np.where(own_span, offset[place], 0)
     end = np.where(own_span, start + characters[place], tokens.ends[token])
     counts = np.diff(running_sums(count[tokens.ids])[running_sums(tokens.counts.astype(np.int64))])
-    return TokenArrays(pieces, piece[place], *(array.astype(np.int32) for array in (start, end, counts))), token
+    writing = tokens.writing
+    if writing is not None:
+        goes_on = np.append(False, token[1:] == token[:-1])[: len(token)]  # another piece of the same word
+        writing = Writing(writing.surfaces, writing.ids[token], np.where(goes_on, JOINED, writing.spaces[token]))
+    starts, ends, counts = (array.astype(np.int32) for array in (start, end, counts))
+    return TokenArrays(pieces, piece[place], starts, ends, counts, writing), token

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 from pointing.errors import Misuse, missing_extra
+from pointing.text.protected import Protector, is_protected, protected_text, protected_word
 
 Kind = Literal["regex", "moses", "whitespace"]
 Digits = Literal["keep", "fold"]
@@ -45,12 +46,14 @@ class Tokenizer:
         lowercase: bool = False,
         digits: Digits = "keep",
         unicode: Unicode = "nfc",
+        protector: Protector | None = None,
     ) -> None:
+        """The spans that `protector` finds are one token each, whatever is in them. Not for `moses`."""
         for value, choices in ((kind, Kind), (digits, Digits), (unicode, Unicode)):
             if value not in get_args(choices):
                 raise Misuse(f"there is no tokenizer setting {value!r} here, only {', '.join(get_args(choices))}")
         self.kind, self.language = kind, language
-        self.lowercase, self.digits, self.unicode = lowercase, digits, unicode
+        self.lowercase, self.digits, self.unicode, self.protector = lowercase, digits, unicode, protector
         self._moses: Any = None
         self._demoses: Any = None
         if kind == "moses":
@@ -67,16 +70,17 @@ class Tokenizer:
         starts: list[int] = []
         ends: list[int] = []
         memory, offset = self._chunks, 0
-        chunks = line.split()
+        chunks = self.chunks(line)
         single_spaces = " ".join(chunks) == line  # true of most lines: then offsets can be counted
         for chunk in chunks:
+            text = protected_text(chunk)
             if not single_spaces:
-                offset = line.find(chunk, offset)  # the first hit is right: only white space comes before it
+                offset = line.find(text, offset)  # the first hit is right: only white space comes before it
             split = memory[chunk]
             if isinstance(split, str):
                 words.append(split)
                 starts.append(offset)
-                offset += len(chunk)
+                offset += len(text)
                 ends.append(offset)
             else:
                 words += split[0]
@@ -84,8 +88,24 @@ class Tokenizer:
                     starts.append(offset)
                     offset += length
                     ends.append(offset)
-            offset += 1
+            offset += single_spaces
         return Tokens(words, starts, ends)
+
+    def chunks(self, line: str) -> list[str]:
+        """The texts between white space; where spans are protected, these as words of their own. Not for `moses`."""
+        spans = [] if self.protector is None else self.protector(line)
+        if not spans:
+            return line.split()
+        chunks: list[str] = []
+        occurrences: Counter[str] = Counter()
+        end = 0
+        for span in spans:
+            text = line[span.start : span.end]
+            occurrences[text] += 1
+            chunks += line[end : span.start].split()
+            chunks.append(protected_word(span.kind, occurrences[text], text))
+            end = span.end
+        return chunks + line[end:].split()
 
     def words(self, line: str) -> list[str]:
         """Only the words, which is faster, for uses that need no offsets."""
@@ -93,7 +113,7 @@ class Tokenizer:
             return self._by_moses(line).words
         words: list[str] = []
         memory = self._chunks
-        for chunk in line.split():
+        for chunk in self.chunks(line):
             split = memory[chunk]
             if isinstance(split, str):
                 words.append(split)
@@ -102,9 +122,9 @@ class Tokenizer:
         return words
 
     def split_chunk(self, chunk: str) -> tuple[list[str], list[int]]:
-        """The words of a text without white space, and their lengths in its characters. Not for `moses`."""
+        """The words of one of a line's chunks, and their lengths in its characters. Not for `moses`."""
         split = self._chunks[chunk]
-        return ([split], [len(chunk)]) if isinstance(split, str) else split
+        return ([split], [len(protected_text(chunk))]) if isinstance(split, str) else split
 
     def detokenize(self, words: Sequence[str]) -> str:
         if self.kind == "whitespace":
@@ -115,9 +135,11 @@ class Tokenizer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A worker process gets the settings and starts with an empty memory.
-        return _rebuild, (self.kind, self.language, self.lowercase, self.digits, self.unicode)
+        return _rebuild, (self.kind, self.language, self.lowercase, self.digits, self.unicode, self.protector)
 
     def _words_of_chunk(self, chunk: str) -> str | tuple[list[str], list[int]]:
+        if is_protected(chunk):
+            return chunk
         pieces = [chunk] if self.kind == "whitespace" else _split_by_shape(chunk)
         if len(pieces) == 1:
             return self.normalise(chunk)
@@ -156,8 +178,10 @@ class Tokenizer:
         return Tokens([self._words[token] for token in tokens], starts, ends)
 
 
-def _rebuild(kind: Kind, language: str, lowercase: bool, digits: Digits, unicode: Unicode) -> Tokenizer:
-    return Tokenizer(kind, language, lowercase=lowercase, digits=digits, unicode=unicode)
+def _rebuild(
+    kind: Kind, language: str, lowercase: bool, digits: Digits, unicode: Unicode, protector: Protector | None
+) -> Tokenizer:
+    return Tokenizer(kind, language, lowercase=lowercase, digits=digits, unicode=unicode, protector=protector)
 
 
 class Memory(dict[str, Value], Generic[Value]):

@@ -5,6 +5,7 @@ So a text may contain `</s>` or `<unk>` like any other word: it is on its own li
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from pointing.errors import Misuse
 from pointing.system.files import write_text
 from pointing.text.entities import placeholder
+from pointing.text.protected import is_protected, kind_word
 from pointing.text.subwords import Merges, learn_merges
 
 EOS, UNK = 0, 1
@@ -23,13 +25,20 @@ FIRST = 2  # placeholders come next, then words, the most frequent first
 
 class Vocabulary:
     def __init__(
-        self, words: Sequence[str], counts: Sequence[int], placeholders: int = 0, merges: Merges | None = None
+        self,
+        words: Sequence[str],
+        counts: Sequence[int],
+        placeholders: int = 0,
+        merges: Merges | None = None,
+        writings: Mapping[str, str] | None = None,
     ) -> None:
         """`words` from the most frequent down, each with its count; ids FIRST … are `placeholders` for entities.
 
-        With `merges` they are pieces, into which these cut words.
+        With `merges` they are pieces, into which these cut words. `writings` are how people usually write the words
+        that they do not write as they are here: `daten`, `Daten`.
         """
         self.words, self.counts, self.placeholders, self.merges = list(words), list(counts), placeholders, merges
+        self.writings = {word: writings[word] for word in self.words if writings and word in writings}
         start = FIRST + placeholders
         self._ids = {word: start + rank for rank, word in enumerate(self.words)}
         self._ids |= {placeholder(number): FIRST + number - 1 for number in range(1, placeholders + 1)}
@@ -44,20 +53,32 @@ class Vocabulary:
         return word in self._ids
 
     def ids(self, words: Iterable[str]) -> npt.NDArray[np.int32]:
-        return np.fromiter((self._ids.get(word, UNK) for word in words), dtype=np.int32)
+        """Their ids. All protected spans of a kind have one id, if the vocabulary has their kind."""
+        names = (kind_word(word) if is_protected(word) else word for word in words)
+        return np.fromiter((self._ids.get(name, UNK) for name in names), dtype=np.int32)
 
     def word(self, number: int) -> str | None:
         """The word of an id; None for what is not a word."""
         rank = number - FIRST - self.placeholders
         return self.words[rank] if rank >= 0 else None
 
+    def writing(self, word: str) -> str:
+        """How people usually write a word."""
+        return self.writings.get(word, word)
+
     def save(self, path: Path) -> None:
-        """A word a line with its count, placeholders first: ids follow the lines. Merges are in a file beside it."""
+        """A word a line with its count, and its usual writing if that differs. Ids follow the lines.
+
+        Placeholders come first. Merges are in a file beside it.
+        """
         if self.merges is not None:
             self.merges.save(path.with_suffix(MERGES))
         listed = [(placeholder(number), 0) for number in range(1, self.placeholders + 1)]
         listed += zip(self.words, self.counts, strict=True)
-        write_text(path, "".join(f"{word}\t{count}\n" for word, count in listed))
+        columns = (
+            [word, str(count), *([self.writings[word]] if word in self.writings else [])] for word, count in listed
+        )
+        write_text(path, "".join("\t".join(line) + "\n" for line in columns))
 
     @classmethod
     def load(cls, path: Path, unlisted_placeholders: int = 0) -> Vocabulary:
@@ -66,33 +87,54 @@ class Vocabulary:
             whole = path.read_bytes().decode("utf-8")  # not by read_text: a first word may begin with U+FEFF
         except (OSError, UnicodeDecodeError) as error:
             raise Misuse(f"this vocabulary cannot be read ({error})", path) from None
-        words, counts, placeholders = [], [], 0
+        words, counts, writings, placeholders = [], [], {}, 0
         for line, text in enumerate(whole.removesuffix("\n").split("\n") if whole else [], 1):
-            word, tab, count = text.partition("\t")
-            if not word or not tab or not count.isdecimal():
+            word, tab, rest = text.partition("\t")
+            count, tab_again, writing = rest.partition("\t")
+            if not word or not tab or not count.isdecimal() or (tab_again and not writing):
                 raise Misuse("not a word, a tab and its count", path, line)
             if word == placeholder(line) and placeholders == line - 1:
                 placeholders = line
                 continue
             words.append(word)
             counts.append(int(count))
+            if writing:
+                writings[word] = writing
         if len(set(words)) < len(words):
             raise Misuse("the same word stands on two lines", path)
         merges = path.with_suffix(MERGES)
         pieces = Merges.load(merges) if merges.exists() else None
-        return cls(words, counts, placeholders or unlisted_placeholders, pieces)
+        return cls(words, counts, placeholders or unlisted_placeholders, pieces, writings)
 
     @classmethod
-    def build(cls, counts: Mapping[str, int], size: int | None, min_count: int, placeholders: int = 0) -> Vocabulary:
-        """The most frequent words, ties in the alphabet's order: `size` ids, EOS and UNK counted, placeholders not."""
+    def build(
+        cls,
+        counts: Mapping[str, int],
+        size: int | None,
+        min_count: int,
+        placeholders: int = 0,
+        writings: Mapping[str, str] | None = None,
+        kinds: bool = False,
+    ) -> Vocabulary:
+        """The most frequent words, ties in the alphabet's order: `size` ids, EOS and UNK counted, placeholders not.
+
+        Protected spans are left out, since they are copied. With `kinds`, for the source side, each kind is a word.
+        """
         frequent = {word: n for word, n in counts.items() if n >= min_count and not word.startswith(" ")}
+        if kinds:
+            of_kinds: Counter[str] = Counter()
+            for word, count in counts.items():
+                if is_protected(word):
+                    of_kinds[kind_word(word)] += count
+            frequent |= of_kinds
         ranked = _ranked(frequent)[: None if size is None else max(0, size - FIRST)]
-        return cls(ranked, [counts[word] for word in ranked], placeholders)
+        return cls(ranked, [frequent[word] for word in ranked], placeholders, writings=writings)
 
     @classmethod
     def of_pieces(cls, counts: Mapping[str, int], size: int, min_count: int) -> Vocabulary:
-        """All pieces that merges of the counted words make: `size` ids, EOS and UNK counted."""
-        merges, pieces = learn_merges(counts, size - FIRST, min_count)
+        """All pieces that merges of the counted words make: `size` ids, EOS and UNK counted; no protected spans."""
+        words = {word: count for word, count in counts.items() if not is_protected(word)}
+        merges, pieces = learn_merges(words, size - FIRST, min_count)
         ranked = _ranked(pieces)
         return cls(ranked, [pieces[piece] for piece in ranked], merges=merges)
 

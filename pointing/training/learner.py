@@ -14,7 +14,7 @@ from pointing.corpus.examples import Batch, Corpus
 from pointing.corpus.vectors import load_vectors
 from pointing.errors import Misuse
 from pointing.model.decoder import not_training
-from pointing.model.loss import log_likelihood
+from pointing.model.loss import form_log_likelihood, log_likelihood
 from pointing.model.seq2seq import Seq2Seq
 from pointing.system.world import Processes
 from pointing.training.optimizers import build_optimizer, clip_gradients, learning_rate
@@ -48,7 +48,8 @@ class Learner:
     def learn(self, batches: list[Batch], update: int, flags: Sequence[bool] = ()) -> Update:
         """One update from the batches of all processes. A flag is returned as True if any process raised it.
 
-        The loss is the negative log-likelihood of an example, averaged over all examples of the batches.
+        The loss is the negative log-likelihood of an example, averaged over all examples of the batches: of its words
+        and, if they are learned, of their forms.
         """
         precision, device = self.settings.precision, self.processes.device
         examples = sum(len(batch.rows) for batch in batches)
@@ -57,9 +58,12 @@ class Learner:
         for batch in batches:
             part = batch.part(self.processes.rank, self.processes.world_size).to(device)
             with torch.autocast(device.type, DTYPES[precision], enabled=precision != "float32"):
-                predicted = self.model(part.x, part.x_mask, part.y)
+                predicted = self.model(part.x, part.x_mask, part.y, part.x_form)
                 log_p = log_likelihood(self.config, self.model, predicted, part, words)
+                forms = form_log_likelihood(self.model, predicted, part)
             loss = -log_p.sum() / examples
+            if forms is not None:
+                loss = loss - forms.sum() / examples
             self.scaler.scale(loss).backward()
             sums += torch.stack([loss.detach().double() * examples, part.mask.sum().double()])
         self.processes.sum_gradients(self.parameters)
@@ -121,7 +125,8 @@ def _first_model(config: Config, corpus: Corpus, processes: Processes) -> Seq2Se
         torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
     sparse = settings.large_vocabulary is not None
-    model = Seq2Seq(config.model, len(corpus.lexicon.source), len(corpus.lexicon.target), sparse)
+    sizes = len(corpus.lexicon.source), len(corpus.lexicon.target)
+    model = Seq2Seq(config.model, *sizes, sparse, config.text.forms)
     _start_from_vectors(model, corpus)
     torch.manual_seed(settings.seed + 1_000_003 * processes.rank)
     return model.to(processes.device).train()

@@ -14,7 +14,7 @@ from pointing.config import Config
 from pointing.corpus.batches import plan
 from pointing.corpus.examples import Batch, Split
 from pointing.evaluation.copy_metrics import switch_scores
-from pointing.model.loss import comparable, log_likelihood, observed
+from pointing.model.loss import comparable, forms_right, log_likelihood, observed
 from pointing.model.seq2seq import Seq2Seq
 from pointing.system.world import Processes
 
@@ -30,6 +30,8 @@ class Measured(NamedTuple):
     comparable_log_p: float  # of the same events for every kind of output; NaN for a pointer network
     pointers: float  # steps whose word stands in the source
     pointers_right: float  # of these, steps where l_t is highest at that word
+    forms: float  # words whose form is predicted; 0 without forms
+    forms_right: float
 
 
 @torch.no_grad()
@@ -44,13 +46,14 @@ def validate(config: Config, model: Seq2Seq, split: Split, processes: Processes)
 
 
 def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Measured:
-    predicted = model(batch.x, batch.x_mask, batch.y)
+    predicted = model(batch.x, batch.x_mask, batch.y, batch.x_form)
     log_p = log_likelihood(config, model, predicted, batch)
     comparable_log_p = (
         comparable(model, predicted, batch) if model.output.has_shortlist else torch.full_like(log_p, math.nan)
     )
     mask, shortlist, pointing, found = observed(config, model, batch, predicted[2])
-    sums = [step.sum().item() for step in (mask, log_p, comparable_log_p, pointing, found)]
+    written, right = forms_right(model, predicted, batch)
+    sums = [step.sum().item() for step in (mask, log_p, comparable_log_p, pointing, found, written, right)]
     d, z = log_p.new_empty(0), mask.new_empty(0)
     if model.output.has_switch:
         d, z = model.output.switch(predicted[1][mask]).sigmoid(), shortlist[mask]
@@ -59,7 +62,7 @@ def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Measured:
 
 def _numbers(measured: Measured) -> dict[str, Any]:
     """The measurements as they stand in the journal."""
-    d, z, sentences, words, log_p, comparable_log_p, pointers, pointers_right = measured
+    d, z, sentences, words, log_p, comparable_log_p, pointers, pointers_right, forms, right_forms = measured
     has_comparable = not math.isnan(comparable_log_p)
     numbers: dict[str, Any] = {
         "sentences": int(sentences),
@@ -71,6 +74,8 @@ def _numbers(measured: Measured) -> dict[str, Any]:
         "pointers": int(pointers),
         "pointer_accuracy": pointers_right / pointers if pointers else None,
     }
+    if forms:
+        numbers["form_accuracy"] = right_forms / forms
     if len(d) and np.isfinite(log_p):
         scores = switch_scores(d, z, np.zeros(len(d), np.int64))
         numbers["switch"] = {
@@ -86,7 +91,7 @@ def _numbers(measured: Measured) -> dict[str, Any]:
 
 def _joined(parts: list[Measured]) -> Measured:
     """Several measurements as one."""
-    nothing = Measured(np.empty(0, np.float32), np.empty(0, np.bool_), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    nothing = Measured(np.empty(0, np.float32), np.empty(0, np.bool_), *[0.0] * 8)
     d, z, *sums = zip(nothing, *parts, strict=True)
     return Measured(np.concatenate(d), np.concatenate(z), *np.array(sums).T.sum(0).tolist())
 

@@ -152,7 +152,7 @@ def test_candidates_are_translations_of_every_source_word():
 def test_at_test_every_source_has_candidates_of_its_own():
     table = CandidateTranslations(np.array([0, 0, 0, 0, 2, 3]), np.array([30, 31, 32], np.int32))
     short, long = (batch(x=[word], source_words=[name], y=[40]) for word, name in ((4, 20), (3, 21)))
-    both = Batch(np.arange(2), *(torch.cat(parts) for parts in zip(short[1:], long[1:], strict=True)))
+    both = Batch(np.arange(2), *(torch.cat(parts) for parts in zip(short[1:7], long[1:7], strict=True)))
     assert candidates_by_source(both, 2, V, table).tolist() == [[0, 1, 20, 32, EOS], [0, 1, 21, 30, 31]]
 
 

@@ -36,7 +36,10 @@ def test_a_file_that_is_there_is_not_overwritten_unasked(tmp_path):
     (tmp_path / "fr.po").touch()
     with pytest.raises(Misuse, match=r"there is a .*fr.po already"):
         output_paths([template], None, False, LANGUAGES)
-    assert output_paths([template], tmp_path / "fr.po", False, LANGUAGES) == {template: tmp_path / "fr.po"}
+    for out in (tmp_path, tmp_path / "fr.po"):
+        with pytest.raises(Misuse, match=r"whose translations would be lost: .*msgmerge --update"):
+            output_paths([template], out, False, LANGUAGES)
+    assert output_paths([tmp_path / "a.csv"], tmp_path / "fr.po", False, LANGUAGES)  # -o overwrites other files
     with pytest.raises(Misuse, match="a template stays as it is"):
         output_paths([template], None, True, LANGUAGES)
     with pytest.raises(Misuse, match="its name says fr already: fill it with --in-place"):
@@ -77,3 +80,5 @@ def test_what_cannot_be_written_is_refused_before_any_work(tmp_path):
         output_paths([file], file / "x.csv", False, LANGUAGES)
     with pytest.raises(Misuse, match="pipe or a device"):
         output_paths([file], Path("/dev/null"), False, LANGUAGES)
+    with pytest.raises(Misuse, match="standard output"):
+        output_paths([file], Path("-"), False, LANGUAGES)

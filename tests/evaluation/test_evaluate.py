@@ -13,6 +13,7 @@ from pointing.evaluation.evaluate import System, TextForm, evaluate, generate, o
 from pointing.evaluation.measures import EvaluationSet
 from pointing.evaluation.significance import Resampling
 from pointing.model.run import load_run
+from pointing.text.protected import Protector
 from pointing.text.vocabulary import UNK, Vocabulary
 
 FEW = {"resampling": Resampling(resamples=20, trials=20)}
@@ -130,6 +131,21 @@ def test_files_with_a_vocabulary_and_training_text(tmp_path):
     assert score(report, "recall of words seen 1–9 times") == 50
     assert score(report, "recall of words seen 0 times") == 100
     assert report.notes == []
+
+
+def test_protected_spans_of_files_and_of_runs(folder):
+    test = EvaluationSet.read(["open %s", "a <b>b</b>"], [["ouvrir %s", "un <b>b</b>"]])
+    right, wrong = System("right", outputs=["%s", "<b> </b>"]), System("wrong", outputs=["% s", "<b>b</b>"])
+    report = evaluate([right, wrong], test, protector=Protector.named("software"), **FEW)
+    assert [score(report, "lines with spans intact", system) for system in (0, 1)] == [100, 50]
+    assert score(report, "spans lost", 1) == 1
+    assert "lines with spans intact" not in names(evaluate([right], test, **FEW))
+    run = load_run(folder / "run")
+    protecting = tiny.with_settings(run, text=run.config.text.model_copy(update={"protect": "web"}))
+    report = evaluate([System("x", protecting, outputs=["", "<b></b>"])], test, **FEW)
+    assert score(report, "lines with spans intact") == 100  # %s is nothing on the web
+    with pytest.raises(Misuse, match="those of the source: give --source"):
+        evaluate([right], EvaluationSet.read(None, [["a", "b"]]), protector=Protector.named("web"))
 
 
 def test_a_run_whose_training_text_is_gone_says_so(tmp_path):
@@ -288,6 +304,7 @@ def test_the_commands_json_is_all_that_it_prints(folder):
         (["nearly", "--reference", "latin"], "latin:2: not UTF-8 (byte 4 of the line)"),
         (["run", "--reference", "dev.target"], "give --source"),
         (["run", "--reference", "dev.target", "--set", "beams=3"], "did you mean beam?"),
+        (["nearly", "--reference", "dev.target", "--protect", "colour"], "no kind 'colour'; there are: key, url"),
         (["nearly", "--reference", "dev.target", "--out", "nearly"], "nearly: this is a file"),
         (["nearly", "--reference", "dev.target", "--vocabulary", "nearly"], "nearly:1: not a word, a tab"),
     ],

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from pointing.generation.beam import Hypothesis
 from pointing.generation.html_page import page
-from pointing.generation.output import Output, Token, Writer, show
+from pointing.generation.output import Output, Token, show
 from pointing.generation.reader import Line, Pieces
+from pointing.generation.writer import Writer
 from pointing.text.subwords import Merges
 from pointing.text.tokenizer import Tokenizer, visible
 from pointing.text.vocabulary import EOS, FIRST, UNK, Vocabulary

@@ -50,7 +50,7 @@ def test_stepwise_equals_teacher_forced(feed, form):
         torch.testing.assert_close(predicted.log_l, log_l[:, t : t + 1])
         torch.testing.assert_close(predicted.evidence, evidence[:, t : t + 1])
         torch.testing.assert_close(predicted.readout, readout[:, t : t + 1])
-        state = search_form.follow(state, torch.zeros(B, 1, dtype=torch.long), y[:, t : t + 1])
+        state, _ = search_form.follow(state, torch.zeros(B, 1, dtype=torch.long), y[:, t : t + 1])
 
 
 def test_hypotheses_of_one_source_step_as_if_each_had_its_own():
@@ -58,9 +58,11 @@ def test_hypotheses_of_one_source_step_as_if_each_had_its_own():
     x, x_mask, *_ = inputs()
     source, _ = model.read(x, x_mask)
     s, y_prev = torch.randn(B, K, S).double(), torch.randn(B, K, E).double()
-    together, after = GRUSearch(model).step(GRUState(source, s, y_prev))
+    together, after = GRUSearch(model).step(GRUState(source, s, y_prev, y_prev))
     for k in range(K):
-        alone, after_alone = GRUSearch(model).step(GRUState(source, s[:, k : k + 1], y_prev[:, k : k + 1]))
+        alone, after_alone = GRUSearch(model).step(
+            GRUState(source, *(part[:, k : k + 1] for part in (s, y_prev, y_prev)))
+        )
         torch.testing.assert_close(after.s[:, k : k + 1], after_alone.s)
         for parts, part in zip(together, alone, strict=True):
             torch.testing.assert_close(parts[:, k : k + 1], part)
@@ -71,7 +73,7 @@ def test_the_fast_step_is_the_reference():
     model, K = make(), 3
     x, x_mask, *_ = inputs()
     source, _ = model.read(x, x_mask)
-    state = GRUState(source, torch.randn(B, K, S).double(), torch.randn(B, K, E).double())
+    state = GRUState(source, *(torch.randn(B, K, width).double() for width in (S, E, E)))
     (reference, after), (fast, fast_after) = (form(model).step(state) for form in (GRUSearch, FastGRUSearch))
     torch.testing.assert_close(fast_after.s, after.s)
     for ours, expected in zip(fast, reference, strict=True):
@@ -95,12 +97,11 @@ def test_our_loop_over_the_source_is_pytorchs():
 
 
 def test_what_is_fed_back_after_a_copy():
-    x, x_mask, *_ = inputs()
+    x, *_ = inputs()
     y = torch.tensor([[4, V + 2], [V, 3], [V + 1, 0]])
     for feed, output in (("word", "pointer-softmax"), ("source", "pointer-softmax"), ("source", "softmax")):
         model = make(feed=feed, output=output)
-        source, _ = model.read(x, x_mask)
-        fed = model.feed(y, source)
+        fed = model.feed(y, x)
         torch.testing.assert_close(fed[0, 0], model.embedding.weight[4])
         if feed == "word" or output == "softmax":  # which never copies, so at test it is never told either
             torch.testing.assert_close(fed[0, 1], model.embedding.weight[UNK])

@@ -79,6 +79,7 @@ FOUND = {  # kind → lines whose spans of this kind stand in ⟦ ⟧
     "option": """
         ⟦--help⟧, ⟦-v⟧ or ⟦-O2⟧
         [⟦-v⟧|⟦--verbose⟧] (⟦-x⟧) ⟦--file⟧=FILE ⟦--no-check⟧: ⟦-h⟧/⟦--help⟧
+        »⟦--help⟧«, „⟦-shared⟧“, »⟦-shared⟧«, « ⟦-shared⟧ »
         ‘⟦-shared⟧’ ⟦-Wall⟧ ⟦-fno-common⟧ '⟦-std⟧=c99'
     """,
     "version": """

@@ -79,7 +79,7 @@ def test_the_shares_of_several_processes_are_the_whole(corpus):
 
 def test_a_likelihood_that_is_no_number_is_told_as_it_is():
     d, z = np.full(5, np.nan, np.float32), np.ones(5, bool)
-    numbers = _numbers(Measured(d, z, 2, 5, np.nan, np.nan, 0, 0))
+    numbers = _numbers(Measured(d, z, 2, 5, np.nan, np.nan, 0, 0, 0, 0))
     assert np.isnan(numbers["nll"])
     assert numbers["pointer_accuracy"] is None
     assert "switch" not in numbers

@@ -1,0 +1,177 @@
+"""A hypothesis → words, each with its origin, and the text that they make up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+
+from pointing.generation.beam import Hypothesis
+from pointing.generation.output import UNKNOWN, Floats, Output, Token, WordOrigin
+from pointing.generation.reader import Line, Pieces
+from pointing.text.entities import position_of_entity
+from pointing.text.forms import CAPITAL, join, write_word
+from pointing.text.protected import Protector
+from pointing.text.subwords import ends_word, without_mark
+from pointing.text.tokenizer import Tokenizer
+from pointing.text.vocabulary import FIRST, UNK, Vocabulary
+
+
+class Writer:
+    """Turns choices back into words. With `unk_replace` an UNK becomes the source word where l_t is highest.
+
+    With `forms` words are written and joined as the hypothesis says, else as the tokenizer does it.
+    """
+
+    def __init__(
+        self, target: Vocabulary, tokenizer: Tokenizer, unk_replace: bool = False, forms: bool = False
+    ) -> None:
+        self.target, self.tokenizer, self.unk_replace, self.forms = target, tokenizer, unk_replace, forms
+
+    def write(self, hypotheses: Sequence[Hypothesis], line: Line, number: int) -> Output:
+        """The best hypothesis, and the others of the list as far as their text differs."""
+        different: dict[str, Output] = {}
+        for hypothesis in hypotheses:
+            tokens = self.tokens(hypothesis, line)
+            text = self._text(tokens, line)
+            different.setdefault(text, Output(number, text, hypothesis.score, tokens, line.in_words))
+        if not different:  # an empty line has no hypothesis, and an empty output
+            return Output(number, "", 0.0, [], line.in_words)
+        best, *alternatives = different.values()
+        best.alternatives.extend(alternatives)
+        return best
+
+    def _text(self, tokens: Sequence[Token], line: Line) -> str:
+        """The tokens as a line: as their forms say, or as a detokenizer joins them."""
+        if not self.forms:
+            return self.tokenizer.detokenize([token.text for token in tokens])
+        if self.tokenizer.protector is None:
+            return join((token.text, token.form) for token in tokens)
+        protected = [token.source is not None and line.in_words.is_protected(token.source) for token in tokens]
+        return join_apart([(token.text, token.form) for token in tokens], protected, self.tokenizer.protector)
+
+    def tokens(self, hypothesis: Hypothesis, line: Line) -> list[Token]:
+        words = len(hypothesis.choices) - 1  # without the end of sentence
+        probability = np.exp(hypothesis.log_p)
+        tokens = [
+            self._token(
+                int(hypothesis.choices[t]),
+                line,
+                float(probability[t]),
+                float(hypothesis.d[t]),
+                None if hypothesis.location is None else hypothesis.location[t, : len(line.ids)],
+                0 if hypothesis.forms is None else int(hypothesis.forms[t]),
+            )
+            for t in range(words)
+        ]
+        if line.pieces is not None:
+            tokens = _words_of_pieces(tokens, (hypothesis.choices == UNK).tolist(), line, line.pieces)
+        return [self._in_case(token, line, place == 0) for place, token in enumerate(tokens)] if self.forms else tokens
+
+    def _in_case(self, token: Token, line: Line, first: bool) -> Token:
+        """A token in the case of its form.
+
+        Protected spans stay as they are, and so do terms of a glossary, but for the first letter of an output.
+        """
+        if token.source is not None:
+            if token.source in line.terms and not (first and token.form % 4 == CAPITAL and token.origin == "glossary"):
+                return token
+            if line.in_words.is_protected(token.source) and token.source not in line.terms:
+                return token
+        return replace(token, text=write_word(token.text, token.form))
+
+    def _token(
+        self, choice: int, line: Line, probability: float, d: float, location: Floats | None, form: int
+    ) -> Token:
+        position = self._position(choice, line, location)
+        rest = probability, d, location, form
+        if position is None:
+            word = self.target.word(choice)
+            text = UNKNOWN if word is None else self.target.writing(word) if self.forms else word
+            return Token(text, "shortlist", None, None, *rest)
+        span = int(line.starts[position]), int(line.ends[position])
+        translation = line.translations[position]
+        if translation is not None:
+            origin: WordOrigin = "glossary" if position in line.terms else "translated"
+            return Token(translation, origin, position, span, *rest)
+        return Token(line.raw(position), "copied", position, span, *rest)
+
+    def _position(self, choice: int, line: Line, location: Floats | None) -> int | None:
+        """The source position that a choice writes: a pointer's, an entity's, or that of an UNK to be replaced."""
+        if choice >= len(self.target):
+            return choice - len(self.target)
+        if FIRST <= choice < FIRST + self.target.placeholders:
+            return position_of_entity(choice - FIRST + 1, line.ids.tolist(), FIRST)
+        if choice == UNK and self.unk_replace and location is not None and len(location):
+            return int((location if line.protected is None else np.where(line.protected > 0, -1, location)).argmax())
+        return None
+
+
+def _words_of_pieces(tokens: Sequence[Token], is_unk: Sequence[bool], line: Line, pieces: Pieces) -> list[Token]:
+    """Pieces joined into words. An UNK is a word of its own: nothing says whether the word would go on."""
+    words: list[list[tuple[Token, str]]] = []
+    goes_on = False
+    for token, unk in zip(tokens, is_unk, strict=False):
+        form = token.text if token.source is None else pieces.forms[token.source]
+        alone = unk and token.source is None
+        if not goes_on or alone:
+            words.append([])
+        words[-1].append((token, form))
+        goes_on = not (alone or ends_word(form))
+    return [_word_of_pieces(word, line, pieces) for word in words]
+
+
+def _word_of_pieces(word: Sequence[tuple[Token, str]], line: Line, pieces: Pieces) -> Token:
+    """Copied if all its pieces were copied, one after the other as they stand in the source; else the shortlist's."""
+    tokens = [token for token, _ in word]
+    probability, d = math.prod(token.probability for token in tokens), fmean(token.d for token in tokens)
+    locations = [token.location for token in tokens if token.location is not None]
+    J = len(pieces.words.ids)
+    location = np.bincount(pieces.word, np.mean(locations, 0), J).astype(np.float32) if locations else None
+    span = _span([token.source for token in tokens], line, pieces)
+    if span is None:
+        text = "".join(without_mark(form) for _, form in word)
+        return Token(text, "shortlist", None, None, probability, d, location, tokens[0].form)
+    source = int(pieces.word[tokens[0].source])
+    return Token(line.text[slice(*span)], "copied", source, span, probability, d, location, tokens[0].form)
+
+
+def _span(positions: list[int | None], line: Line, pieces: Pieces) -> tuple[int, int] | None:
+    """The characters of pieces that stand one after the other in the source; None if they do not.
+
+    None also for a part of a word whose pieces have no characters of their own (`subwords.split_into_pieces`).
+    """
+    first = positions[0]
+    if first is None or positions != list(range(first, first + len(positions))):
+        return None
+    whole = np.flatnonzero(pieces.word == pieces.word[first])
+    if len(positions) < len(whole) and line.starts[whole[0]] == line.starts[whole[-1]]:
+        return None
+    return int(line.starts[first]), int(line.ends[first + len(positions) - 1])
+
+
+def join_apart(words: Sequence[tuple[str, int]], protected: Sequence[bool], protector: Protector) -> str:
+    """Words with their forms as a line in which the `protected` ones, and nothing else, are protected spans.
+
+    Where neighbours would make up a span together, or one would swallow another, a space keeps them apart.
+    """
+    words = list(words)
+    for _ in range(len(words)):
+        text, ends = join(words), [len(join(words[:place])) for place in range(1, len(words) + 1)]
+        spans = [(end - len(word), end) for (word, _), end in zip(words, ends, strict=True)]
+        found = {(start, end) for start, end, _ in protector(text)}
+        wanted = {span for span, is_protected in zip(spans, protected, strict=True) if is_protected}
+        wrong = found ^ wanted
+        touching = [
+            place
+            for place in range(1, len(words))
+            if spans[place][0] == spans[place - 1][1] and any(start <= spans[place][0] <= end for start, end in wrong)
+        ]
+        if not touching:
+            return text
+        word, number = words[touching[0]]
+        words[touching[0]] = word, number % 4  # the same case after a space
+    return join(words)
