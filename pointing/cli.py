@@ -139,19 +139,34 @@ def generate(
     ] = None,
     tags: Annotated[Path | None, typer.Option(help="Entity tags of the text, for a run with entity pointers.")] = None,
     dictionary: Annotated[Path | None, typer.Option(help="Word pairs: copied words are written as it says.")] = None,
+    glossary: Annotated[Path | None, typer.Option(help="TSV of terms and how they are to be written.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Terms that stay as they are, one a line.")] = None,
+    glossary_mode: Annotated[str, typer.Option(help="guaranteed: each term once; or encouraged.")] = "guaranteed",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Of the CPU.")] = None,
 ) -> None:
     """Lines in, lines out, in order: an output for each line, and of each of its words where it came from."""
     from pointing.config import Search, checked, parse_changes
     from pointing.generation.command import Kind, print_outputs
+    from pointing.generation.glossary import parse_mode
 
     settings = checked(Search, {"beam": beam, "nbest": nbest, **parse_changes(changes or ())})
     if json_output + show + tokenized > 1:
         raise Misuse("--json, --show and --tokenized are three ways to print: choose one")
     kind: Kind = "json" if json_output else "show" if show else "tokenized" if tokenized else "text"
     print_outputs(
-        run, files or [], settings, kind, html=html, tags=tags, dictionary=dictionary, device=device, threads=threads
+        run,
+        files or [],
+        settings,
+        kind,
+        html=html,
+        tags=tags,
+        dictionary=dictionary,
+        glossary=glossary,
+        keep=keep,
+        glossary_mode=parse_mode(glossary_mode),
+        device=device,
+        threads=threads,
     )
 
 

@@ -54,11 +54,12 @@ class System(NamedTuple):
 class TextForm(NamedTuple):
     """In which form words are compared.
 
-    With a run among the systems, all texts are tokenised and normalised as its text settings say. Without one, they
-    are left as they are and tokenised by the regex tokenizer.
+    With a run among the systems, all texts are tokenised and normalised as the first run's text settings say. If that
+    has learned forms, it writes text for people: BLEU, chrF, ROUGE and exact match then do not normalise. Without a
+    run, texts are left as they are and tokenised by the regex tokenizer.
     """
 
-    raw: bool = False  # with a run: BLEU, chrF, ROUGE and exact match do not normalise
+    raw: bool = False  # with a run without forms: BLEU, chrF, ROUGE and exact match do not normalise
     lowercase: bool = False  # without a run: lower-case everything
     tokenized: bool = False  # without a run: tokens are separated by spaces
     unk: str = UNKNOWN  # how an unknown word is written
@@ -76,11 +77,16 @@ class TextForm(NamedTuple):
             return Text.model_validate(settings), ("en", "en")
         first_name, first = runs[0]
         for name, config in runs[1:]:
-            for key, value in config.text.model_dump(exclude={"max_tokens", "subwords"}).items():
-                if value != (expected := getattr(first.text, key)):
+            for key, value in _deciding(config.text).items():
+                if value != (expected := getattr(first.text, key)) and not (config.text.forms and first.text.forms):
                     settings_of_both = f"{first_name} was trained with text.{key} {expected}, {name} with {value}"
                     raise Misuse(f"{settings_of_both}: their words cannot be compared; score their outputs as files")
         return first.text, first.data.languages
+
+
+def _deciding(text: Text) -> dict[str, Any]:
+    """The settings that decide what a word is, and how it is compared."""
+    return text.model_dump(exclude={"max_tokens", "subwords"})
 
 
 def open_systems(paths: Sequence[str | Path], search: Search | None = None) -> list[System]:
@@ -150,7 +156,7 @@ def evaluate(
     scorer = _Scorer(
         test=test,
         tokenizers=(source, target),
-        compared=make_tokenizer(unchanged, languages[1]) if form.raw else target,
+        compared=make_tokenizer(unchanged, languages[1]) if form.raw or text.forms else target,
         first=first,
         shortlist=vocabulary or next((words for words in vocabularies if words.merges is None), None),
         training=training_words,
@@ -192,6 +198,13 @@ class _Scorer:
             start = time.monotonic()
             outputs = generate(system, self.test.source or [], self.test.source_tags)
             about["seconds"] = round(time.monotonic() - start, 3)
+        if (
+            run is not None
+            and self.first is not None
+            and _deciding(run.config.text) != _deciding(self.first.config.text)
+        ):
+            outputs = [output if isinstance(output, str) else output.text for output in outputs]
+            notes.append(f"{system.name}: its words are another tokenizer's; its text is scored as that of a file")
         if warnings := [o for o in outputs if not isinstance(o, str) and o.warning]:
             line, count = f"source line {warnings[0].line}: {warnings[0].warning}", len(warnings)
             notes.append(f"{system.name}: {line} ({count:,} such lines)")

@@ -33,6 +33,7 @@ from pointing.system.files import count_lines, read_blocks, read_lines, read_tex
 from pointing.system.progress import progress
 from pointing.text import entities
 from pointing.text.entities import Tagged, read_tags
+from pointing.text.protected import is_protected, protected_text
 from pointing.text.tokenizer import Tokenizer
 
 FileOrLines = str | Path | Sequence[str]
@@ -95,8 +96,16 @@ def form_name(tokenizer: Tokenizer) -> str:
 def words_in_form(output: Output | str, tokenizer: Tokenizer) -> list[str]:
     """The normalised words of an output, as the model wrote them, or of a line, as the tokenizer finds them."""
     if isinstance(output, str):
-        return tokenizer.words(output)
+        return _words(output, tokenizer)
     return [tokenizer.normalise(token.text) for token in output.tokens]
+
+
+def _words(text: str, tokenizer: Tokenizer) -> list[str]:
+    """The normalised words of a line, protected spans by their text."""
+    words = tokenizer.words(text)
+    if tokenizer.protector is None:
+        return words
+    return [tokenizer.normalise(protected_text(word)) if is_protected(word) else word for word in words]
 
 
 def line_in_form(output: Output | str, tokenizer: Tokenizer) -> str:
@@ -115,7 +124,7 @@ def words_of_lines(
     """
     for text, tagged in zip(texts, chain(tags or (), repeat(None)), strict=False):  # there may be fewer tags than texts
         tokens = None if tagged is None else entities.tokens_as_tagged(text, tagged, tokenizer.normalise)
-        yield tokenizer.words(text) if tokens is None else tokens.words
+        yield _words(text, tokenizer) if tokens is None else tokens.words
 
 
 def text_measures(outputs: Sequence[Output | str], test: EvaluationSet, tokenizer: Tokenizer) -> list[Measure]:
@@ -136,7 +145,8 @@ def text_measures(outputs: Sequence[Output | str], test: EvaluationSet, tokenize
     )
     full_length = [m for m in rouge(lines, reference_lines) if not m.name.endswith("precision")]
     limited = rouge(lines, reference_lines, max_bytes=DUC_BYTES)
-    detokenised = [bleu(lines, reference_lines), chrf(lines, reference_lines), *full_length, *limited]
+    lowercased = [] if tokenizer.lowercase else [bleu(lines, reference_lines, lowercase=True)]
+    detokenised = [bleu(lines, reference_lines), *lowercased, chrf(lines, reference_lines), *full_length, *limited]
     return [_with_signature(m, _form_signature(tokenizer)) for m in (tokenised, *detokenised, exact)]
 
 
@@ -180,7 +190,7 @@ def copy_measures(
     for output, source, *candidates in zip(outputs, test.source_texts, *references, strict=True):
         words = words_in_form(output, tokenizer)
         if isinstance(output, str):
-            tokens, origins = source_tokenizer.words(source), None
+            tokens, origins = _words(source, source_tokenizer), None
         else:  # the words that the model could have copied
             tokens = [source_tokenizer.normalise(output.source.raw(j)) for j in range(len(output.source.ids))]
             origins = [token.origin for token in output.tokens]

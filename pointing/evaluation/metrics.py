@@ -34,11 +34,12 @@ FOLDED_DIGIT = "#"  # as in Gigaword
 ROUGE_TYPES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 
 
-def bleu(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
-    """BLEU of detokenised text with sacreBLEU's default settings: 13a tokens, case kept, smoothed."""
+def bleu(hypotheses: Lines, references: Sequence[Lines], lowercase: bool = False) -> Measure:
+    """BLEU of detokenised text with sacreBLEU's default settings: 13a tokens, smoothed; case kept unless told."""
     from sacrebleu.metrics.bleu import BLEU
 
-    return _bleu_measure("BLEU", BLEU(force=True), hypotheses, references)  # force: no warning on the terminal
+    metric = BLEU(lowercase=lowercase, force=True)  # force: no warning on the terminal
+    return _bleu_measure("BLEU, lower-cased" if lowercase else "BLEU", metric, hypotheses, references)
 
 
 def tokenised_bleu(hypotheses: Lines, references: Sequence[Lines]) -> Measure:

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from pointing.config import Search
 from pointing.corpus.examples import Batch
-from pointing.generation.reader import IN_ORDER
+from pointing.generation.reader import ARGUMENT, TAG
 from pointing.model.decoder import SearchForm, of_parents
 from pointing.model.fast_output import NO_WORD, Continuations, Routes, top
 from pointing.text.vocabulary import EOS
@@ -62,8 +62,8 @@ def search(
     may stand there twice. Of the target vocabulary's entity `placeholders` only those that the source has can be
     chosen. With `locations` hypotheses keep their l_t.
 
-    `protected` (B, J) marks the positions that every hypothesis copies exactly once (ONCE); those that are also
-    IN_ORDER follow one another as in the source. The model must be able to point.
+    `protected` (B, J) marks the positions that every hypothesis copies exactly once. Those of one kind follow one
+    another as in the source, except for the kind ANYWHERE (generation/reader.py). The model must be able to point.
     """
     batch = batch.to(model.device)
     candidates = None if candidates is None else candidates.to(model.device)
@@ -102,9 +102,10 @@ class _Spans:
         `end` (B, K, M) is True where a hypothesis would end; `room` (B,) is how many words may follow before that.
         """
         J = self.protected.shape[1]
-        ordered = self.missing & (self.protected == IN_ORDER).unsqueeze(1)
-        too_early = ordered & (ordered.int().cumsum(-1) > 1)  # another one comes first
-        next_ones = self.missing & ~too_early
+        next_ones = self.missing
+        for kind in (ARGUMENT, TAG):
+            of_kind = self.missing & (self.protected == kind).unsqueeze(1)
+            next_ones = next_ones & ~(of_kind & (of_kind.int().cumsum(-1) > 1))  # unless another one comes first
         count = self.missing.sum(-1, keepdim=True)  # (B, K, 1)
         best_end = log_p.masked_fill(~end, -math.inf).amax(-1, keepdim=True)
         only_spans = (count >= room[:, None, None]) | ((best_end >= log_p.amax(-1, keepdim=True)) & (count > 0))

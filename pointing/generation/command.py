@@ -15,6 +15,7 @@ import torch
 from pointing.config import Search
 from pointing.errors import Misuse
 from pointing.generation.generator import WINDOW, Generator
+from pointing.generation.glossary import Mode
 from pointing.generation.html_page import page
 from pointing.generation.output import Output, show
 from pointing.model.run import load_run
@@ -50,6 +51,9 @@ def print_outputs(
     html: Path | None = None,
     tags: Path | None = None,
     dictionary: Path | None = None,
+    glossary: Path | None = None,
+    keep: Path | None = None,
+    glossary_mode: Mode = "guaranteed",
     device: str = "auto",
     threads: int | None = None,
 ) -> None:
@@ -65,8 +69,9 @@ def print_outputs(
         tagged = None if tags is None else entities.read_tags(tags)
         typed = (not files or STDIN in files) and sys.stdin.isatty()  # somebody waits for the answer to each line
         window, on_all = 1 if typed else WINDOW, here.world_size > 1
+        terms = None if glossary is None and keep is None else generator.glossary(glossary, keep, glossary_mode)
         outputs = generator.stream(
-            lines, settings, locations=html is not None, tags=tagged, window=window, on_all=on_all
+            lines, settings, locations=html is not None, tags=tagged, glossary=terms, window=window, on_all=on_all
         )
         if html is None or not here.first:  # only one process may write the page
             _print(outputs, kind, settings)

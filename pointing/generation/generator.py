@@ -5,10 +5,11 @@ raw lines → what the model reads → search, batch by batch → words with the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice, starmap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pointing.corpus.batches import CandidateTranslations, candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis, search
-from pointing.generation.glossary import Glossary, Mode, Term
+from pointing.generation.glossary import Glossary, Mode, Term, read_glossary, read_kept
 from pointing.generation.output import Output
 from pointing.generation.reader import Line, LineReader, as_batch, protected_positions
 from pointing.generation.writer import Writer
@@ -59,9 +60,19 @@ class Generator:
         """An output for each line; with `locations` its words know where the model looked."""
         return list(self.stream(lines, settings, locations=locations, tags=tags, glossary=glossary))
 
-    def glossary(self, terms: Iterable[Term], mode: Mode = "guaranteed") -> Glossary:
-        """Terms for `generate`, as this run's tokenizer finds them in a text."""
-        return Glossary(terms, self.lexicon.tokenization.source, mode)
+    def glossary(
+        self,
+        terms: Mapping[str, str] | str | Path | None = None,
+        keep: Iterable[str] | str | Path | None = None,
+        mode: Mode = "guaranteed",
+    ) -> Glossary:
+        """Terms for `generate`: how they are written, and which stay as they are. Both may be files."""
+        if isinstance(terms, str | Path):
+            entries = read_glossary(terms)
+        else:
+            entries = [Term(source, target) for source, target in (terms or {}).items()]
+        kept = read_kept(keep) if isinstance(keep, str | Path) else [Term(term, None) for term in keep or ()]
+        return Glossary([*entries, *kept], self.lexicon.tokenization.source, mode)
 
     def stream(
         self,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from pointing.errors import Misuse
 from pointing.system.files import read_text
@@ -23,6 +23,13 @@ from pointing.text.tokenizer import Tokenizer, Tokens
 
 Mode = Literal["guaranteed", "encouraged"]
 GUARANTEED, ENCOURAGED = "term", "hint"  # kinds of protected words
+
+
+def parse_mode(name: str) -> Mode:
+    if name not in get_args(Mode):
+        raise Misuse(f"--glossary-mode {name}: there are {' and '.join(get_args(Mode))}")
+    mode: Mode = "guaranteed" if name == "guaranteed" else "encouraged"
+    return mode
 
 
 class Term(NamedTuple):

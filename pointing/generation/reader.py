@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Ints = npt.NDArray[np.int32]
-ONCE, IN_ORDER = 1, 2  # how a protected position is copied: exactly once, and in the order of the others
+# How a protected position is copied: exactly once, anywhere; or in the order of the source's other format arguments, so
+# that each gets its value; or in the order of its other tags, so that these stay nested.
+ANYWHERE, ARGUMENT, TAG = 1, 2, 3
 SHORTEST_LIMIT = 200  # tokens of a line that are read at least, however short the lines of the training were
 PIECES_OF_A_TOKEN = 4  # with subwords, a line is cut after so many pieces for each token of that limit
 
@@ -39,7 +41,7 @@ class Line(NamedTuple):
     warning: str | None = None
     pieces: Pieces | None = None
     forms: Ints | None = None  # (J,) how each token is written (text/forms.py)
-    protected: Ints | None = None  # (J,) ONCE or IN_ORDER at positions that every output copies once; else 0
+    protected: Ints | None = None  # (J,) ANYWHERE, ARGUMENT or TAG at positions that every output copies once; else 0
     terms: frozenset[int] = frozenset()  # the positions of terms of the user's glossary
 
     @property
@@ -177,10 +179,12 @@ def _cut(tokens: TokenArrays, longest: int, unit: str, warnings: Sequence[list[s
 
 
 def _protection(word: str) -> int:
-    """Whether outputs copy a source token exactly once, and in the order of other such tokens."""
+    """Whether outputs copy a source token exactly once, and in the order of which others."""
     if not is_protected(word) or kind_of(word) == ENCOURAGED:
         return 0
-    return IN_ORDER if keeps_order(protected_text(word), kind_of(word)) else ONCE
+    if kind_of(word) == "tag":
+        return TAG
+    return ARGUMENT if keeps_order(protected_text(word), kind_of(word)) else ANYWHERE
 
 
 def _first(tokens: TokenArrays) -> Longs:
