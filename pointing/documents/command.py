@@ -28,14 +28,18 @@ def translate(
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses; the first that passes the checks is taken.")] = 5,
     changes: Annotated[list[str] | None, typer.Option("--set", help="Change how it is searched.")] = None,
     dictionary: Annotated[Path | None, typer.Option(help="Word pairs: copied words are written as it says.")] = None,
+    glossary: Annotated[Path | None, typer.Option(help="TSV of terms and how they are to be written.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Terms that stay as they are, one a line.")] = None,
+    glossary_mode: Annotated[str, typer.Option(help="guaranteed: each term once; or encouraged.")] = "guaranteed",
     json_output: Annotated[bool, typer.Option("--json", help="Print the summary and all entries as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page for review, side by side.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
 ) -> None:
     """Fill the untranslated entries of translators' files; placeholders checked, everything else kept as it is."""
     from pointing.config import Search, checked, parse_changes
-    from pointing.documents.translate import Options
+    from pointing.documents.translate import Options, Terms
     from pointing.documents.translate import translate as translate_files
+    from pointing.generation.glossary import parse_mode
 
     options = Options(
         everything=everything,
@@ -47,9 +51,19 @@ def translate(
         target_column=target_column,
         encoding=encoding,
     )
+    terms = Terms(glossary, keep, parse_mode(glossary_mode))
     search = checked(Search, {"beam": beam, **parse_changes(changes or ())})
     summaries = translate_files(
-        run, files, search, options, out=out, in_place=in_place, html=html, dictionary=dictionary, device=device
+        run,
+        files,
+        search,
+        options,
+        out=out,
+        in_place=in_place,
+        html=html,
+        dictionary=dictionary,
+        terms=terms,
+        device=device,
     )
     if json_output:
         print(json.dumps({"files": [summary.json() for summary in summaries]}, ensure_ascii=False))

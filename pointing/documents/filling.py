@@ -152,7 +152,8 @@ class Filler:
             return None, best.warning, ()
         reasons, rejected = [], []
         for output in (best, *best.alternatives):
-            reason = problem(line.core, output.text, self.protect, unit.format) or document.problem(unit, output.text)
+            expected = _with_terms(line.core, output)
+            reason = problem(expected, output.text, self.protect, unit.format) or document.problem(unit, output.text)
             if reason is None:
                 return output, None, ()
             reasons.append(reason)
@@ -171,6 +172,14 @@ class Filler:
             if token.span is not None and token.origin != "shortlist":
                 place = len(before) + start, len(before) + at
                 yield Origin(token.text, token.origin, line.place(*token.span), place, token.span in spans)
+
+
+def _with_terms(line: str, output: Output) -> str:
+    """The source with the glossary's terms as they are written: what is protected in these belongs there."""
+    spans = {token.span: token.text for token in output.tokens if token.origin == "glossary" and token.span}
+    for (start, end), text in sorted(spans.items(), reverse=True):
+        line = line[:start] + text + line[end:]
+    return line
 
 
 def _too_long(unit: Unit) -> str | None:

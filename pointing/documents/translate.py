@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from pointing.config import Search
 from pointing.documents import msgfmt
@@ -23,6 +23,7 @@ from pointing.documents.review_page import review_page
 from pointing.documents.summary import Summary
 from pointing.errors import Failure, Misuse
 from pointing.generation.command import load_generator
+from pointing.generation.glossary import Mode
 from pointing.model.run import run_settings
 from pointing.system.files import whole_file
 from pointing.system.progress import say
@@ -41,10 +42,20 @@ class Options:
     source_column: str | None = None
     target_column: str | None = None
     encoding: str = "utf-8"  # of tables and text
-    more: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of the generator
 
     def wants(self, unit: Unit) -> bool:
         return unit.state == "empty" or self.everything or (self.fuzzy_too and unit.state == "fuzzy")
+
+
+class Terms(NamedTuple):
+    """The user's files of terms: how they are written, and those that stay as they are."""
+
+    glossary: Path | None = None
+    keep: Path | None = None
+    mode: Mode = "guaranteed"
+
+
+NO_TERMS = Terms()
 
 
 @dataclass(frozen=True)
@@ -83,10 +94,13 @@ def prepare(
     return Job(documents, outputs, options, html)
 
 
-def fill(job: Job, generator: Translates, search: Search) -> list[Summary]:
-    """Fills and writes the documents one by one, then the review page."""
+def fill(job: Job, generator: Translates, search: Search, patterns: Sequence[str] = (), **more: Any) -> list[Summary]:
+    """Fills and writes the documents one by one, then the review page.
+
+    What the user's `patterns` match must be kept, too. `more` are further arguments of the generator's `stream`.
+    """
     search = search.model_copy(update={"nbest": search.beam})  # every hypothesis may be the one that passes
-    filler = Filler(generator, search, Protector(PRESETS["software"]), job.options.more)
+    filler = Filler(generator, search, Protector(PRESETS["software"], patterns), more)
     summaries = []
     for document in job.documents:
         results = filler.results(document, job.options.wants, accelerators=document.kind != "text")
@@ -170,11 +184,14 @@ def translate(
     in_place: bool = False,
     html: Path | None = None,
     dictionary: Path | None = None,
+    terms: Terms = NO_TERMS,
     device: str = "auto",
 ) -> list[Summary]:
     """`pointing translate`: a run's model fills files."""
-    languages = run_settings(run).data.languages
-    job = prepare(files, languages, options, out=out, in_place=in_place, html=html)
+    config = run_settings(run)
+    job = prepare(files, config.data.languages, options, out=out, in_place=in_place, html=html)
     for note in (note for document in job.documents for note in document.notes):
         say(note)
-    return fill(job, load_generator(run, device, dictionary), search)
+    generator = load_generator(run, device, dictionary)
+    glossary = generator.glossary(*terms) if terms.glossary or terms.keep else None
+    return fill(job, generator, search, config.text.protect_patterns, glossary=glossary)

@@ -149,8 +149,32 @@ def test_each_different_line_is_asked_for_once_over_all_files(tmp_path):
 
 def test_further_arguments_reach_the_generator(tmp_path):
     translator = StandIn()
-    translated(write(tmp_path / "a.po", "x"), translator, Options(more={"glossary": "x"}))
+    job = prepare([write(tmp_path / "a.po", "x")], LANGUAGES, Options())
+    fill(job, translator, SEARCH, glossary="x")
     assert translator.more == {"glossary": "x"}
+
+
+def test_what_the_users_patterns_match_is_kept(tmp_path):
+    job = prepare([write(tmp_path / "a.po", "see ABC-1")], LANGUAGES, Options())
+    (summary,) = fill(job, StandIn(lambda line: ["voir ABC", "voir ABC-1"]), SEARCH, ["[A-Z]+-[0-9]+"])
+    assert summary.results[0].texts == ("voir ABC-1",)
+
+
+def test_terms_of_a_glossary_are_written_kept_and_counted(run, tmp_path):
+    path = write(tmp_path / "app.po", "a name7 b", "q c")
+    (tmp_path / "terms.tsv").write_text("name7\tle %s nom\n")
+    (tmp_path / "kept").write_text("q\n")
+    result = tiny.pointing(
+        *("translate", run, path, "--in-place", "--json", "--glossary", tmp_path / "terms.tsv"),
+        *("--keep", tmp_path / "kept"),
+        folder=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    (told,) = json.loads(result.stdout)["files"]
+    assert told["filled"] == 2
+    assert told["glossary_terms"] >= 1
+    assert "le %s nom" in told["units"][0]["target"][0]  # what is protected in the term belongs there
+    assert "q" in told["units"][1]["target"][0].split()
 
 
 @pytest.mark.parametrize(
