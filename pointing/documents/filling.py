@@ -97,7 +97,7 @@ class Filler:
         split: dict[int, list[list[Piece]]] = {}  # of each unit to fill, the lines of its texts
         results: dict[int, Result] = {}
         for unit in document.units:
-            if unit.state == "locked" or not is_wanted(unit) or not any(map(str.strip, unit.sources)):
+            if unit.state == "locked" or not is_wanted(unit) or not any(unit.sources):
                 results[unit.number] = Result(unit, "left", unit.targets)
             elif reason := unit.trouble or _too_long(unit):
                 results[unit.number] = Result(unit, "failed", unit.targets, reason=reason)

@@ -16,15 +16,25 @@ def test_the_pieces_are_the_message(message):
     assert whole(message) == message
 
 
-def test_each_line_is_a_piece_without_its_white_space():
-    found = pieces(" a b \n\n\tc\n", PROTECT, False)
-    assert [(piece.before, piece.core, piece.after) for piece in found] == [
-        (" ", "a b", " \n"),
-        ("", "", "\n"),
-        ("\t", "c", "\n"),
-        ("", "", ""),
+def test_lines_and_columns_are_pieces_without_their_white_space():
+    found = pieces(" a b \n\n\tc\n  -h, --help    show this\td\n", PROTECT, False)
+    assert [(piece.core, piece.after) for piece in found] == [
+        ("", " "),
+        ("a b", " \n\n\t"),
+        ("c", "\n  "),
+        ("-h, --help", "    "),
+        ("show this", "\t"),
+        ("d", "\n"),
+        ("", ""),
     ]
-    assert [piece.is_asked for piece in found] == [True, False, True, False]
+    assert [piece.core for piece in found if piece.is_asked] == ["a b", "c", "show this", "d"]
+    assert [piece.start for piece in found] == [0, 1, 8, 12, 26, 36, 38]
+
+
+def test_white_space_inside_of_a_tag_is_part_of_it():
+    assert [piece.core for piece in pieces('see <a  href="x">this</a>', PROTECT, False)] == [
+        'see <a  href="x">this</a>'
+    ]
 
 
 def test_an_accelerator_is_taken_out_and_put_back():
@@ -33,9 +43,9 @@ def test_an_accelerator_is_taken_out_and_put_back():
     assert piece.restored("Ouvrir my.conf") == "_Ouvrir my.conf"
     assert piece.place(5, 12) == (6, 13)
     assert piece.place(0, 4) == (1, 5)  # without the mark
-    (piece,) = pieces("  E&xit", PROTECT, True)
+    _, piece = pieces("  E&xit", PROTECT, True)
     assert (piece.core, piece.place(0, 1), piece.place(0, 4)) == ("Exit", (2, 3), (2, 7))
-    assert piece.restored("Fin") == "  &Fin"
+    assert piece.restored("Fin") == "&Fin"
 
 
 def test_what_has_no_words_is_not_asked_for():
