@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pointing.config import Config, Training, checked
@@ -18,6 +19,7 @@ from pointing.corpus.examples import Corpus
 from pointing.corpus.statistics import show_example, statistics_tables
 from pointing.errors import Misuse
 from pointing.generation.reader import LineReader
+from pointing.text.forms import CAPITAL, JOINED, NO_BREAK, UPPER
 from pointing.text.vocabulary import EOS, UNK
 
 SOURCE = ["the cat sees Zorblatt 7 .", "the dog sees the cat .", "the cat and the dog .", "Quux sees Quux ."] * 3
@@ -410,3 +412,66 @@ def test_pairs_of_max_tokens_are_kept_and_longer_ones_are_not(tmp_path):
     corpus = prepared(tmp_path, files(tmp_path, sources, targets), text={"max_tokens": 6})
     train = corpus.split("train")
     assert [train[row]["source_text"] for row in range(len(train))] == [sources[0], sources[3]]
+
+
+def test_forms_by_hand(tmp_path):
+    source = ["The Cat sees Zorblatt.", "the dog: %s", "GNU the cat"] * 2
+    target = ["Le Chat voit Zorblatt.", "Le chien\u00a0: %s", "le chat GNU le LE"] * 2
+    settings = files(tmp_path, source, target) | {"text": {"forms": True, "protect": "software"}}
+    corpus = prepared(tmp_path, settings | {"vocabulary": {"source": 9, "target": 7}})
+    vocabulary = corpus.lexicon.target
+    assert vocabulary.words == ["le", "chat", ".", ":", "chien"]  # 10, 4, 2, 2, 2; no span, and not the rest
+    assert vocabulary.writings == {}  # `chat` stands inside as often as `Chat`; of equals the last in the alphabet
+    first, second, third = (corpus.split("train")[row] for row in range(3))
+    capital, joined = CAPITAL, 4 * JOINED
+    assert first["source_forms"] == [capital, capital, 0, capital, joined]
+    assert first["target_forms"] == [capital, capital, 0, 0, joined, 0]  # Zorblatt is copied as it is
+    assert second["target_forms"] == [capital, 0, 4 * NO_BREAK, 0, 0]  # le chien : %s, and the end
+    assert second["source_forms"] == [0, 0, joined, 0]
+    V = len(vocabulary)
+    assert second["target"][3] == V + 3  # %s is a pointer, however common
+    assert third["source_forms"][0] == UPPER
+    assert third["target_forms"] == [0, 0, 0, 0, UPPER, 0]  # GNU is copied as it is, LE is the shortlist's
+    batch = corpus.split("train").batch(np.array([0, 1]))
+    assert batch.x_form.shape == batch.x.shape
+    assert batch.y_form.tolist()[1] == [capital, 0, 4 * NO_BREAK, 0, 0, 0]
+
+
+def test_the_usual_writing_is_learned_and_kept_in_the_vocabulary_file(tmp_path):
+    target = ["die Daten von GNU", "Daten der Daten", "Die Daten"] * 2
+    settings = files(tmp_path, ["a b c d", "a b c", "a b"] * 2, target) | {"text": {"forms": True}}
+    corpus = prepared(tmp_path, settings)
+    assert corpus.lexicon.target.writings == {"daten": "Daten", "gnu": "GNU"}
+    assert "daten\t8\tDaten\n" in (tmp_path / "corpus" / "target.vocabulary").read_text()
+    assert corpus.lexicon.source.writings == {}
+    row = corpus.split("train")[1]
+    assert row["target_forms"] == [0, 0, 0, 0]  # Daten is written as usual
+
+
+def test_all_spans_of_a_kind_are_one_word_of_the_source(tmp_path):
+    source = ["open %s", "open %d of %s", "open --help"] * 2
+    settings = files(tmp_path, source, source) | {"text": {"protect": "software"}}
+    corpus = prepared(tmp_path, settings)
+    assert corpus.lexicon.source.words == [" printf", "open", " option", "of"]
+    assert corpus.lexicon.target.words == ["open", "of"]
+    row = corpus.split("train")[1]
+    assert row["source"] == [3, 2, 5, 2]
+    V = len(corpus.lexicon.target)
+    assert row["target"] == [2, V + 1, 3, V + 3, EOS]
+
+
+def test_pieces_have_the_form_of_their_word(tmp_path):
+    source = ["low lower lowest", "new newer newest"] * 4
+    target = ["Low LOWER lowest.", "New newer newest!"] * 4
+    sizes = {"vocabulary": {"source": 20, "target": 20}}
+    settings = files(tmp_path, source, target) | {"text": {"forms": True, "subwords": "bpe"}} | sizes
+    corpus = prepared(tmp_path, settings, pointers={"policy": "none"})
+    row = corpus.split("train")[0]
+    pieces = [corpus.lexicon.target.word(number) for number in row["target"]]
+    words = "".join(piece.replace("@@ ", "") if piece.endswith("@@ ") else piece + " " for piece in pieces[:-1])
+    assert words.split() == ["low", "lower", "lowest", "."]
+    starts = [place for place in range(len(pieces) - 1) if place == 0 or not pieces[place - 1].endswith("@@ ")]
+    assert [row["target_forms"][place] for place in starts] == [CAPITAL, UPPER, 0, 4 * JOINED]
+    rest = set(range(len(pieces) - 1)) - set(starts)
+    assert rest
+    assert {row["target_forms"][place] for place in rest} == {4 * JOINED}

@@ -6,7 +6,7 @@ import torch
 from pointing.config import Config
 from pointing.corpus.examples import Batch
 from pointing.model.decoder import Predicted
-from pointing.model.loss import choices, comparable, log_likelihood
+from pointing.model.loss import choices, comparable, form_log_likelihood, forms_right, log_likelihood
 from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerSoftmax, Switch
 
 V, B, T, J = 4, 2, 5, 3
@@ -208,3 +208,26 @@ def test_the_comparable_events_are_everything_that_can_happen(kind):
         torch.testing.assert_close(
             comparable(model, some, batch._replace(y=torch.full((B, T), name))).exp(), every[UNK]
         )
+
+
+class FormModel:
+    """Three forms; their probabilities depend on the word alone."""
+
+    def form_logits(self, readout, x, y):
+        return torch.tensor([[0.1, 0.1, 0.8], [0.5, 0.25, 0.25]]).log()[(y == a).long()]
+
+
+def test_forms_by_hand():
+    # zorb a floop </s>, and a b </s>: each word but the end has a form
+    batch = make_batch()._replace(y_form=torch.tensor([[2, 0, 1, 0, 0], [1, 2, 0, 0, 0]]))
+    log_p = form_log_likelihood(FormModel(), predicted(), batch)
+    expected = torch.tensor([[0.8, 0.5, 0.1, 1, 1], [0.25, 0.8, 1, 1, 1]])
+    torch.testing.assert_close(log_p.exp(), expected)
+    words, right = forms_right(FormModel(), predicted(), batch)
+    assert words.tolist() == [[True, True, True, False, False], [True, True, False, False, False]]
+    assert right.tolist() == [[True, True, False, False, False], [False, True, False, False, False]]
+
+
+def test_a_corpus_without_forms_teaches_none():
+    assert form_log_likelihood(FormModel(), predicted(), make_batch()) is None
+    assert not forms_right(FormModel(), predicted(), make_batch())[0].any()

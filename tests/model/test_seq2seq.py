@@ -9,9 +9,9 @@ from pointing.text.vocabulary import UNK
 V, X, B, J, T, E, S = 11, 9, 3, 5, 4, 6, 7
 
 
-def make(output="pointer-softmax", seed=0, **settings):
+def make(output="pointer-softmax", seed=0, forms=False, **settings):
     torch.manual_seed(seed)
-    model = Seq2Seq(Model(embedding=E, hidden=S, output=output, **settings), X, V).double().eval()
+    model = Seq2Seq(Model(embedding=E, hidden=S, output=output, **settings), X, V, forms=forms).double().eval()
     for parameter in model.parameters():  # the paper's first weights are so small that little could go wrong visibly
         torch.nn.init.normal_(parameter, 0, 0.5)
     return model
@@ -51,6 +51,33 @@ def test_stepwise_equals_teacher_forced(feed, form):
         torch.testing.assert_close(predicted.evidence, evidence[:, t : t + 1])
         torch.testing.assert_close(predicted.readout, readout[:, t : t + 1])
         state, _ = search_form.follow(state, torch.zeros(B, 1, dtype=torch.long), y[:, t : t + 1])
+
+
+@pytest.mark.parametrize("form", [GRUSearch, FastGRUSearch])
+@torch.inference_mode()
+def test_stepwise_forms_are_the_teacher_forced_ones(form):
+    model = make(feed="source", forms=True)
+    x, x_mask, y, *_ = inputs()
+    y[0, 1] = V + 3
+    x_form = torch.randint(16, x.shape)
+    expected = model.form_logits(model(x, x_mask, y, x_form).readout, x, y)
+    assert expected.shape == (B, T, 16)
+    assert len(expected.argmax(-1).unique()) > 2
+    search_form = form(model)
+    state = search_form.read(x, x_mask, x_form)
+    for t in range(T):
+        _, state = search_form.step(state)
+        state, forms = search_form.follow(state, torch.zeros(B, 1, dtype=torch.long), y[:, t : t + 1])
+        assert torch.equal(forms, expected[:, t : t + 1].argmax(-1))
+
+
+def test_the_source_is_read_with_its_forms_and_only_if_there_are_any():
+    x, x_mask, y, *_ = inputs()
+    model, plain = make(forms=True), make()
+    x_form = torch.randint(16, x.shape)
+    assert not torch.equal(model(x, x_mask, y, x_form).readout, model(x, x_mask, y, x_form * 0).readout)
+    assert torch.equal(plain(x, x_mask, y, x_form).readout, plain(x, x_mask, y).readout)
+    assert plain.form_logits(plain(x, x_mask, y).readout, x, y) is None
 
 
 def test_hypotheses_of_one_source_step_as_if_each_had_its_own():

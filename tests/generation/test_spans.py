@@ -1,0 +1,82 @@
+"""Protected positions in search: every hypothesis copies each exactly once, whatever the model would rather do."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_beam import SOURCES, V, batch_of, make, search
+
+from pointing.config import Search
+from pointing.generation.reader import ANYWHERE, ARGUMENT, TAG
+from pointing.text.vocabulary import EOS
+
+WORDS = ((20, 3, 21, 22, 4), (23,), (3, 4, 5), (24, 25, 26, 27), (5, 28, 29))
+MARKS = ((ARGUMENT, 0, ARGUMENT, ANYWHERE, 0), (ANYWHERE,), (0, 0, 0), (TAG, TAG, ARGUMENT, TAG), (0, ANYWHERE, TAG))
+
+
+def marks_of(*rows):
+    width = max(map(len, rows)) + 1
+    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
+
+
+def pointed(hypothesis):
+    """The positions that it copies; not the source's end, at which it may end."""
+    return [int(choice) - V for choice in hypothesis.choices[:-1] if choice >= V]
+
+
+@pytest.mark.parametrize("ranking", ["joint", "marginal"])
+@pytest.mark.parametrize("beam", [1, 2, 5])
+@pytest.mark.parametrize("output", ["pointer-softmax", "pointer-network"])
+def test_each_protected_position_is_copied_exactly_once_and_in_its_order(output, beam, ranking):
+    for seed in range(25):
+        model = make(output, seed, scale=1.5)
+        settings = Search(beam=beam, nbest=beam, ranking=ranking, max_length=12)
+        for row, hypotheses in enumerate(search(model, batch_of(*WORDS), settings, protected=marks_of(*MARKS))):
+            assert hypotheses
+            for hypothesis in hypotheses:
+                positions = pointed(hypothesis)
+                for place, mark in enumerate(MARKS[row]):
+                    assert positions.count(place) == 1 or not mark
+                for kind in (ARGUMENT, TAG):
+                    ordered = [place for place in positions if place < len(MARKS[row]) and MARKS[row][place] == kind]
+                    assert ordered == sorted(ordered)
+                assert hypothesis.choices[-1] == EOS or hypothesis.choices[-1] == V + len(WORDS[row])
+
+
+def test_they_are_copied_even_where_there_is_room_for_nothing_else():
+    found = search(make(seed=3), batch_of(*WORDS), Search(max_length=1), protected=marks_of(*MARKS))
+    assert sorted(pointed(found[3][0])) == [0, 1, 2, 3]
+    assert [len(hypotheses[0].choices) for hypotheses in found[1:4]] == [2, 2, 5]
+
+
+def test_a_hypothesis_that_would_rather_end_writes_nothing_but_what_is_missing():
+    model = make(seed=1)
+    model.output.shortlist.bias.data[EOS] = 50.0  # it would always end at once,
+    model.output.switch.last.bias.data.fill_(20.0)  # by the shortlist
+    (hypotheses,) = search(model, batch_of(WORDS[0]), Search(beam=4), protected=marks_of(MARKS[0]))
+    assert sorted(pointed(hypotheses[0])) == [0, 2, 3]
+    assert len(hypotheses[0].choices) == 4
+
+
+def test_without_marks_the_search_is_what_it_was():
+    for seed in range(5):
+        model, batch = make(seed=seed), batch_of(*SOURCES)
+        plain, marked = (
+            search(model, batch, Search(nbest=3), protected=protected)
+            for protected in (None, torch.zeros(batch.x.shape, dtype=torch.long))
+        )
+        for before, after in zip(plain, marked, strict=True):
+            assert [h.choices.tolist() for h in before] == [h.choices.tolist() for h in after]
+            assert [h.score for h in before] == [h.score for h in after]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 4))
+def test_a_batch_gives_what_its_sources_give_one_by_one(seed, beam):
+    model, chosen = make(seed=seed, scale=1.2), Search(beam=beam, max_length=9)
+    together = search(model, batch_of(*WORDS), chosen, protected=marks_of(*MARKS))
+    for row, hypotheses in enumerate(together):
+        (alone,) = search(model, batch_of(WORDS[row]), chosen, protected=marks_of(MARKS[row]))
+        assert hypotheses[0].choices.tolist() == alone[0].choices.tolist()
+        np.testing.assert_allclose(hypotheses[0].score, alone[0].score)
