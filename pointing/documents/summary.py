@@ -16,7 +16,7 @@ class Summary:
     """Of one file."""
 
     file: Path
-    output: Path | None  # None: it was a rehearsal
+    output: Path
     kind: str
     results: list[Result]
     notes: list[str]
@@ -44,7 +44,7 @@ class Summary:
     def json(self) -> dict[str, Any]:
         return {
             "file": str(self.file),
-            "output": None if self.output is None else str(self.output),
+            "output": str(self.output),
             "kind": self.kind,
             "msgfmt": self.msgfmt,
             "notes": self.notes,
