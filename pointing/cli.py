@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from pointing import __version__
+from pointing.documents.command import translate
 from pointing.errors import Failure, Misuse, Stopped
 from pointing.reproduce.command import app as reproduce
 
@@ -26,6 +27,7 @@ app = typer.Typer(
 data = typer.Typer(help="Bring a public corpus as plain parallel text.", no_args_is_help=True)
 app.add_typer(data, name="data")
 app.add_typer(reproduce, name="reproduce")
+app.command()(translate)
 Out = Annotated[Path, typer.Option(help="Folder for the files.")]
 
 

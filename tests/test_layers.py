@@ -21,6 +21,7 @@ ROWS = [  # the data's way: a row imports only from rows above it
     "corpus",
     "model",
     "generation",
+    "documents",
     "evaluation",
     "training",
     "data",
