@@ -94,7 +94,7 @@ def _translations(
             left_out["bodies whose paragraphs do not match"] += 1
         texts = {text for pair in pairs for text in pair}.union(left[md5].texts(), right[md5].texts())
         documents.append(Document(left[md5].package, pairs, texts))
-    _drop(documents, _half_empty, "pairs with an empty side", left_out)
+    _drop(documents, lambda pair: not all(pair), "pairs with an empty side", left_out)
     _drop(documents, _untranslated, "pairs with the same text on both sides", left_out)
     ratios = [_log_ratio(pair) for document in documents for pair in document.pairs]
     usual = statistics.median(ratios) if ratios else 0.0
@@ -136,10 +136,6 @@ def _drop_repeated(documents: list[Document], left_out: Counter[str]) -> None:
         return again
 
     _drop(documents, repeated, "pairs seen before", left_out)
-
-
-def _half_empty(pair: Pair) -> bool:
-    return not all(pair)
 
 
 def _untranslated(pair: Pair) -> bool:

@@ -31,7 +31,7 @@ from pointing.evaluation.significance import Resampling
 from pointing.generation.generator import Generator
 from pointing.generation.output import UNKNOWN, Output
 from pointing.model.run import Run, load_run
-from pointing.system.progress import progress
+from pointing.system.progress import track
 from pointing.text.entities import Tagged
 from pointing.text.tokenizer import Tokenizer
 from pointing.text.vocabulary import Vocabulary
@@ -100,12 +100,8 @@ def generate(system: System, source: Sequence[str | bytes], tags: Sequence[Tagge
     assert system.run is not None
     if system.run.config.pointers.needs_tags and tags is None:
         raise Misuse(f"{system.name} was trained on tagged entities: the source needs tags too (--source-tags)")
-    outputs = []
-    with progress(f"{system.name}: generating", len(source), "lines") as bar:
-        for output in Generator(system.run).stream(source, system.search, tags=tags, window=LINES_PER_WINDOW):
-            outputs.append(output)
-            bar.advance()
-    return outputs
+    outputs = Generator(system.run).stream(source, system.search, tags=tags, window=LINES_PER_WINDOW)
+    return list(track(outputs, f"{system.name}: generating", len(source), "lines"))
 
 
 def evaluate(

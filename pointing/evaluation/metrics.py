@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -157,27 +157,19 @@ class RougeWords:
     """
 
     def __init__(self, stem: bool = True, word_characters: str = FOLDED_DIGIT) -> None:
-        self._stems: dict[str, str] = {}
         self._letters = _Letters({ord(character): ord(character) for character in word_characters})
-        self._stemmer = None
+        self._stem: Callable[[str], str] | None = None
         stemmer = "none"
         if stem:
             from nltk.stem.porter import PorterStemmer
 
-            self._stemmer = PorterStemmer()
+            self._stem = cache(PorterStemmer().stem)
             stemmer = f"porter[nltk-{version('nltk')}]"
         self.signature = f"tok:unicode{f'+{word_characters}' if word_characters else ''}|stem:{stemmer}"
 
     def tokenize(self, text: str) -> list[str]:
         words = unicodedata.normalize("NFC", text.lower()).translate(self._letters).split()
-        return [self._stem(word) for word in words]
-
-    def _stem(self, word: str) -> str:
-        if self._stemmer is None or len(word) <= 3:
-            return word
-        if word not in self._stems:
-            self._stems[word] = self._stemmer.stem(word)
-        return self._stems[word]
+        return words if self._stem is None else [word if len(word) <= 3 else self._stem(word) for word in words]
 
 
 class _Letters(dict[int, int]):

@@ -160,8 +160,8 @@ def rarest_word(
         int | None, typer.Option(help="Words that a fixed training set has less often are read as unknown (5).")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each model (3).")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    workers: Workers = None,
+    json_output: Json = False,
 ) -> None:
     """§5.1: find the rarest word of a sequence; pointer softmax against softmax.
 
@@ -183,10 +183,10 @@ def rarest_word(
         runs = rarest_word_runs.sweep(seeds or 3)
     else:
         runs = rarest_word_runs.paper_size(changes, seeds or 3)
-    report = rarest_word_runs.reproduce_rarest_word(runs, out, _command_line(), workers)
+    results = rarest_word_runs.reproduce_rarest_word(runs, out, _command_line(), workers)
     written = write_report([out], out)
     if json_output:
-        print(json.dumps(report.results))
+        print(json.dumps(results))
     else:
-        report.table.show()
+        rarest_word_runs.table(results).show()
         print("written:", *written, out / "results.json")

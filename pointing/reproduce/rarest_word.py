@@ -19,6 +19,10 @@ from pointing.pointer_softmax import Annotations, NeverPoint, PointerNetwork, Po
 VALIDATION_SEED, TEST_SEED = 2016, 2017  # the same validation and test sequences for every run
 
 
+def _seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
 class RarestWordTask:
     """Draws sequences; says what the model reads of a sequence, and which output is right for it."""
 
@@ -26,7 +30,7 @@ class RarestWordTask:
         self.settings = settings
         self.cumulative = self.unigram().cumsum(0).float()
         self.shortlist = settings.words - (0 if settings.head == "softmax" else settings.rare)
-        self.training = None if settings.training is None else self.draw(settings.training, self._seeded(settings.seed))
+        self.training = None if settings.training is None else self.draw(settings.training, _seeded(settings.seed))
         self.count = torch.full((settings.words,), settings.min_count)
         if self.training is not None:
             self.count = self.training.flatten().bincount(minlength=settings.words)
@@ -68,13 +72,8 @@ class RarestWordTask:
 
     def held_out(self) -> tuple[Tensor, Tensor]:
         """The validation and test sequences."""
-        sizes = (self.settings.validation, VALIDATION_SEED), (self.settings.test, TEST_SEED)
-        validation, test = (self.draw(size, self._seeded(seed)) for size, seed in sizes)
-        return validation, test
-
-    @staticmethod
-    def _seeded(seed: int) -> torch.Generator:
-        return torch.Generator().manual_seed(seed)
+        validation, test = _seeded(VALIDATION_SEED), _seeded(TEST_SEED)
+        return self.draw(self.settings.validation, validation), self.draw(self.settings.test, test)
 
 
 class RarestWordModel(nn.Module):
@@ -141,7 +140,7 @@ def train_and_test(settings: RarestWord, on_update: Callable[[], None] = lambda:
     validation, test = task.held_out()
     model = RarestWordModel(settings, task.shortlist)
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
-    batches = task.batches(torch.Generator().manual_seed(settings.seed))
+    batches = task.batches(_seeded(settings.seed))
     curve: list[dict[str, float]] = []
     best: dict[str, Tensor] = {}
     best_update, best_error = 0, float("inf")

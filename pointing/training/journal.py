@@ -34,15 +34,6 @@ class Journal:
             for name, number in _flat(numbers):
                 self.board.add_scalar(f"{event}/{name}", number, update)
 
-    def samples(self, update: int, texts: list[str]) -> None:
-        if self.board is not None:
-            for number, text in enumerate(texts, 1):
-                self.board.add_text(f"sample {number}", text, update)
-
-    def picture(self, name: str, update: int, figure: Any) -> None:
-        if self.board is not None:
-            self.board.add_figure(name, figure, update)
-
     def close(self) -> None:
         self.file.close()
         if self.board is not None:

@@ -52,15 +52,14 @@ class Samples:
 
     def show(self, outputs: list[Output], journal: Journal, update: int) -> None:
         """Writes the outputs of `outputs()` to stderr and TensorBoard, copied words ⟦in brackets⟧."""
-        texts = []
-        for output, row in zip(outputs, self.rows, strict=True):
+        for number, (output, row) in enumerate(zip(outputs, self.rows, strict=True), 1):
             reference = self.dev[row]["target_text"]
-            texts.append(f"{visible(output.source.text)}\n  → {marked(output)}\n  = {visible(reference)}")
-        for text in texts:
+            text = f"{visible(output.source.text)}\n  → {marked(output)}\n  = {visible(reference)}"
             say(f"  {text}")
-        journal.samples(update, [text.replace("\n", "\n\n") for text in texts])
+            if journal.board is not None:
+                journal.board.add_text(f"sample {number}", text.replace("\n", "\n\n"), update)
         if journal.board is not None and outputs and plots.installed():
-            journal.picture("attention", update, plots.attention(outputs[0]))
+            journal.board.add_figure("attention", plots.attention(outputs[0]), update)
 
     def _greedy(self, rows: range | list[int], locations: bool = False) -> list[Output]:
         self.generator.weights_changed()  # since the last validation
