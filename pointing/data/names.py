@@ -67,9 +67,8 @@ class Names:
         word = "".join(pick(START) + pick(MIDDLE) for _ in range(pick([1, 2, 2, 3]))) + pick(["", *END])
         number = self.random.randrange(1, 1000)
         if kind in "pq":
-            return pick(
-                [word, f"lib{word}{number}", f"{word}-{pick(START)}{pick(MIDDLE)}{pick(END)}", f"{word}{number}"]
-            )
+            compound = f"{word}-{pick(START)}{pick(MIDDLE)}{pick(END)}"
+            return pick([word, f"lib{word}{number}", compound, f"{word}{number}"])
         if kind == "h":
             return f"{word}{number}"
         if kind == "f":

@@ -129,7 +129,7 @@ def evaluate(
     source, target = (make_tokenizer(text, language) for language in languages)
     unchanged = text.model_copy(update={"lowercase": False, "digits": "keep", "unicode": "keep"})
     runs = [system.run for system in systems if system.run is not None]
-    vocabularies = [run.lexicon.target for run in runs]
+    shortlists = [run.lexicon.target for run in runs if run.lexicon.target.merges is None]
     first = runs[0] if runs else None
     notes: list[str] = []
     training_words = None
@@ -142,7 +142,7 @@ def evaluate(
         tokenizers=(source, target),
         compared=make_tokenizer(unchanged, languages[1]) if form.raw else target,
         first=first,
-        shortlist=vocabulary or next((words for words in vocabularies if words.merges is None), None),
+        shortlist=vocabulary or next(iter(shortlists), None),
         training=training_words,
         unk=form.unk,
     )

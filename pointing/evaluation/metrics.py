@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,26 +127,20 @@ def rouge(
     _check(hypotheses, references)
     words = RougeWords(stem, word_characters)
     scorer = RougeScorer(list(ROUGE_TYPES), tokenizer=words)
+    kinds = {"F1": "fmeasure", "recall": "recall", "precision": "precision"}
+    limit = suffix = ""
     if max_bytes is not None:
         hypotheses = [_first_bytes(hypothesis, max_bytes) for hypothesis in hypotheses]
+        kinds, limit, suffix = {"recall": "recall"}, f"|limit:{max_bytes}-bytes", f", {max_bytes} bytes"
     scores = [scorer.score_multi(lines, hypothesis) for hypothesis, *lines in zip(hypotheses, *references, strict=True)]
 
     several = "" if len(references) == 1 else "|multi:best-F1"
-    limit = "" if max_bytes is None else f"|limit:{max_bytes}-bytes"
     how = f"nrefs:{len(references)}{several}|case:lc|{words.signature}{limit}|version:{version('rouge-score')}"
-    kinds = {"F1": "fmeasure", "recall": "recall", "precision": "precision"}
-    suffix = "" if max_bytes is None else f", {max_bytes} bytes"
-    return [
-        Measure(
-            f"{name} {kind}{suffix}",
-            f"{name}-{kind}|{how}",
-            _mean(np.array([getattr(score[key], field) for score in scores])),
-            ratio,
-        )
-        for key, name in ROUGE_TYPES.items()
-        for kind, field in kinds.items()
-        if kind == "recall" or max_bytes is None
-    ]
+    measures = []
+    for (key, name), (kind, field) in product(ROUGE_TYPES.items(), kinds.items()):
+        values = np.array([getattr(score[key], field) for score in scores])
+        measures.append(Measure(f"{name} {kind}{suffix}", f"{name}-{kind}|{how}", _mean(values), ratio))
+    return measures
 
 
 class RougeWords:

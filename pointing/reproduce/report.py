@@ -52,13 +52,13 @@ def summary_rows(results: Mapping[str, Any]) -> list[list[str]]:
     experiment = EXPERIMENTS[results["experiment"]]
     rows = {row["key"]: row for row in results["rows"]}
     title = f"{experiment.title}: {results['recipe']}"
-    first, *others = experiment.highlights
-    others = [key for key in others if key in rows]
-    if first not in rows or not others:
+    first, *rest = experiment.highlights
+    compared = [key for key in rest if key in rows]
+    if first not in rows or not compared:
         return []
     if not results["scores"]:
-        validations = [_tested_validation(_runs(results, key, 1)[0]) for key in (first, *others)]
-        name, paper_nll = f"{title}, {rows[others[0]]['name']}", _paper_difference(experiment, "dev NLL")
+        validations = [_tested_validation(_runs(results, key, 1)[0]) for key in (first, *compared)]
+        name, paper_nll = f"{title}, {rows[compared[0]]['name']}", _paper_difference(experiment, "dev NLL")
         return [
             [name, "dev", heading, paper, _arrow(*(validation[nll] for validation in validations)), ""]
             for heading, nll, paper in (("NLL", "nll", paper_nll), ("NLL of the same events", "comparable_nll", ""))
@@ -66,7 +66,7 @@ def summary_rows(results: Mapping[str, Any]) -> list[list[str]]:
         ]
     lines = []
     for number, test in enumerate(results["scores"]):
-        for key, column in product(others, experiment.compared_columns):
+        for key, column in product(compared, experiment.compared_columns):
             measure, name, baseline = experiment.columns[column], rows[key]["name"], rows[key]["baseline"]
             systems = [_of_row(results, test, "systems", row) for row in (rows[baseline]["name"], name)]
             pairs = zip(*systems, strict=False)  # for each seed that both have: the two systems

@@ -139,9 +139,9 @@ def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) ->
     ]
     comparisons: list[dict[str, Any]] = []
     for rival, row in zip(systems, rows, strict=True):
-        others = [system for system in systems[1:] if system.name != row.name]
-        if row.key in experiment.rivals and others:
-            comparisons += compare([rival, *others]).json()["comparisons"]
+        compared = [system for system in systems[1:] if system.name != row.name]
+        if row.key in experiment.rivals and compared:
+            comparisons += compare([rival, *compared]).json()["comparisons"]
     return comparisons
 
 

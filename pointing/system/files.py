@@ -40,9 +40,7 @@ def read_blocks(path: str | Path, lines: int) -> Iterator[list[bytes]]:
 
 
 def without_end(line: bytes) -> bytes:
-    if line.endswith(b"\r\n"):
-        return line[:-2]
-    return line[:-1] if line.endswith(b"\n") else line
+    return line.removesuffix(b"\r\n").removesuffix(b"\n")
 
 
 def count_lines(path: str | Path) -> int:

@@ -18,11 +18,8 @@ class Journal:
 
     def __init__(self, folder: Path, update: int = 0) -> None:
         self.path = folder / METRICS
-        if update == 0:
-            write_text(self.path, "")
-        else:
-            earlier = [event for event in read_journal(folder) if event["update"] <= update]
-            write_text(self.path, "".join(json.dumps(event) + "\n" for event in earlier))
+        earlier = [event for event in read_journal(folder) if event["update"] <= update]
+        write_text(self.path, "".join(json.dumps(event) + "\n" for event in earlier))
         self.file = self.path.open("a", encoding="utf-8")
         self.board = _tensorboard(folder / "tensorboard", update)
 
