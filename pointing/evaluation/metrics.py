@@ -14,17 +14,16 @@ from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import version
 from itertools import chain, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.helpers import extract_all_char_ngrams
 
 from pointing import __version__
 from pointing.errors import Misuse
 from pointing.evaluation.significance import Floats, Measure, ratio
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics.bleu import BLEU
 
 Lines = Sequence[str]
 BLEU_ORDER = 4  # the longest n-grams, in words
@@ -36,8 +35,6 @@ ROUGE_TYPES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 
 def bleu(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
     """BLEU of detokenised text with sacreBLEU's default settings: 13a tokens, case kept, smoothed."""
-    from sacrebleu.metrics.bleu import BLEU
-
     return _bleu_measure("BLEU", BLEU(force=True), hypotheses, references)  # force: no warning on the terminal
 
 
@@ -48,8 +45,6 @@ def tokenised_bleu(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
     closest to the hypothesis', and the shorter one of two that are equally close. Scores of two papers cannot be
     compared, because they depend on the tokenizer.
     """
-    from sacrebleu.metrics.bleu import BLEU
-
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     measure = _bleu_measure("BLEU, tokenised", metric, hypotheses, references)
     return replace(measure, signature=f"{measure.signature}|as:multi-bleu.perl")
@@ -71,9 +66,6 @@ def chrf(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
 
     With several references, each example counts with the one that gives it the highest score.
     """
-    from sacrebleu.metrics.chrf import CHRF
-    from sacrebleu.metrics.helpers import extract_all_char_ngrams
-
     _check(hypotheses, references)
     counts = []  # sacreBLEU's scores do not tell these counts, but its n-grams are public
     for lines in zip(hypotheses, *references, strict=True):

@@ -8,23 +8,22 @@ from dataclasses import asdict
 from hashlib import sha256
 from itertools import product
 from multiprocessing import get_context
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import torch
 
 from pointing import __version__
 from pointing.config import RarestWord, checked
 from pointing.evaluation.plots import learning_curves, require_matplotlib
+from pointing.reproduce.rarest_word import RarestWordResult, train_and_test
 from pointing.reproduce.results import RESULTS, versions
 from pointing.system.files import write_text
 from pointing.system.progress import following, progress
 from pointing.system.tables import Table, mean_and_spread
 from pointing.system.workers import in_order
-
-if TYPE_CHECKING:
-    from multiprocessing.sharedctypes import Synchronized
-
-    from pointing.reproduce.rarest_word import RarestWordResult
 
 KEY = "rarest-word"
 Head = Literal["softmax", "summary", "annotations"]
@@ -36,7 +35,7 @@ HEADS: dict[Head, str] = {
 }
 GROUPS = ("all", "rare", "unseen", "other")
 
-_updates: Synchronized[int] | None = None  # made by all worker processes together, which share this counter
+_updates: Synchronized[int]  # made by all worker processes together, which share this counter
 
 
 def paper_size(changes: Mapping[str, Any], seeds: int) -> list[RarestWord]:
@@ -87,18 +86,14 @@ def _train(runs: Sequence[RarestWord], out: Path, workers: int | None) -> None:
 
 def _set_up(updates: Synchronized[int]) -> None:
     global _updates
-    import torch
-
     _updates = updates
     torch.set_num_threads(1)
 
 
 def _train_one(settings: RarestWord) -> RarestWordResult:
     """One run, in a worker process."""
-    from pointing.reproduce.rarest_word import train_and_test
 
     def count_update() -> None:
-        assert _updates is not None
         with _updates.get_lock():
             _updates.value += 1
 
