@@ -80,10 +80,8 @@ def _command_of(experiment: Experiment) -> Callable[..., None]:
         main_table(results).show()
         print(f"written: {report or folder}/report.html, report.md; {folder}/results.json")
 
-    rows = ", ".join(row.key for row in experiment.rows)
-    command.__doc__ = (
-        f"Paper {experiment.paper_section}: {experiment.title}.\n\nRows: {rows}. Cut off, it goes on where it was."
-    )
+    rows = f"Rows: {', '.join(row.key for row in experiment.rows)}. Cut off, it goes on where it was."
+    command.__doc__ = f"Paper {experiment.paper_section}: {experiment.title}.\n\n{rows}"
     return command
 
 
