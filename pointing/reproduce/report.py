@@ -254,7 +254,7 @@ def _escaped(text: str) -> str:
 
 
 def _corpora(results: Mapping[str, Any]) -> Table:
-    """The statistics that the paper gives of its data, of ours."""
+    """Statistics of our corpora, the same as the paper gives of its own."""
     rows = []
     for name, corpus in results["corpora"].items():
         first = next(

@@ -99,9 +99,11 @@ class Adam(RowOptimizer):
         if group["weight_decay"]:
             p.mul_(1 - group["lr"] * group["weight_decay"])
         step = torch.tensor(float(group["step"] - 1), device=p.device)  # adam() adds 1
-        rates: dict[str, Any] = {"lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"]}
-        kind: dict[str, Any] = {"fused": True, "amsgrad": False, "maximize": False, "weight_decay": 0.0}
-        adam([p], [grad], [means], [squares], max_exp_avg_sqs=[], state_steps=[step], **rates, **kind)
+        adam(
+            [p], [grad], [means], [squares], max_exp_avg_sqs=[], state_steps=[step],
+            lr=group["lr"], beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=0.0,
+            fused=True, amsgrad=False, maximize=False,
+        )  # fmt: skip
 
 
 def _in_the_order_of(p: Tensor, grad: Tensor) -> Tensor:

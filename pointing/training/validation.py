@@ -15,8 +15,8 @@ from pointing.config import Config
 from pointing.corpus.batches import plan
 from pointing.corpus.examples import Batch, Split
 from pointing.evaluation.copy_metrics import switch_scores
+from pointing.model.decoder import Decoder
 from pointing.model.loss import comparable, log_likelihood, observed
-from pointing.model.seq2seq import Seq2Seq
 from pointing.system.world import Processes
 
 
@@ -34,7 +34,7 @@ class Measured(NamedTuple):
 
 
 @torch.no_grad()
-def validate(config: Config, model: Seq2Seq, split: Split, processes: Processes) -> dict[str, Any]:
+def validate(config: Config, model: Decoder, split: Split, processes: Processes) -> dict[str, Any]:
     """The numbers of one validation of a model in eval mode. Each process measures its share of the batches."""
     batches = plan(split.source_lengths, split.target_lengths, config.training.batch, config.training.batch_by, 0, 0)
     share = [
@@ -44,7 +44,7 @@ def validate(config: Config, model: Seq2Seq, split: Split, processes: Processes)
     return _numbers(_joined(chain.from_iterable(processes.gather(share))))
 
 
-def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Measured:
+def _measure(config: Config, model: Decoder, batch: Batch) -> Measured:
     predicted = model(batch.x, batch.x_mask, batch.y)
     log_p = log_likelihood(config, model, predicted, batch)
     comparable_log_p = (
