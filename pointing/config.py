@@ -392,34 +392,3 @@ def parse_changes(changes: Sequence[str]) -> dict[str, Any]:
         except yaml.YAMLError:
             raise Misuse(f"--set {change}: {value!r} is not a YAML value") from None
     return values
-
-
-class RarestWord(Settings):
-    """One run of the rarest-word task (paper §5.1). The defaults are the paper's, where the paper gives them."""
-
-    head: Literal["softmax", "summary", "annotations"] = "summary"
-    """softmax: a softmax over all words. summary: pointer softmax with l_t from the last state alone, as the paper
-    describes it. annotations: pointer softmax with l_t from attention to all states."""
-    words: Positive = 600  # different words
-    rare: Positive = 60  # how many of them, the rarest ones, are outside the shortlist and can only be pointed at
-    length: Positive = 7  # words in a sequence
-    p: Annotated[float, Field(gt=0, lt=1)] = (
-        0.001  # a word of rank k is drawn with weight (1 - p)^k; the paper does not give p
-    )
-    training: Positive | None = None  # fixed training sequences; null: new ones for every update, as in the paper
-    min_count: Positive = 5  # words seen less often in a fixed training set are read as unknown (paper §5.2)
-    validation: Positive = 5_000  # sequences
-    test: Positive = 50_000  # sequences
-    hidden: Positive = 1000
-    batch: Positive = 250
-    learning_rate: Annotated[float, Field(gt=0)] = 8e-4
-    inverse_temperature: Annotated[float, Field(gt=0)] = 2.0
-    updates: Positive = 2_000
-    validate_every: Positive = 100
-    seed: int = 1
-
-    @model_validator(mode="after")
-    def _rare_words_are_some_of_the_words(self) -> RarestWord:
-        if self.rare >= self.words:
-            raise ValueError(f"rare ({self.rare}) must be below words ({self.words})")
-        return self

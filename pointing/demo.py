@@ -15,14 +15,8 @@ from pointing.system.progress import say
 from pointing.system.tables import Table
 from pointing.training.loop import train
 
-MEASURES = (  # rows of the table
-    "BLEU",
-    "exact match",
-    "out-of-shortlist recall",
-    "recall of words seen 0 times",
-    "words invented",
-    "UNKs left",
-)
+COPYING = ("out-of-shortlist recall", "recall of words seen 0 times", "words invented", "UNKs left")
+MEASURES = ("BLEU", "exact match", *COPYING)  # rows of the table
 LINES = [
     "Zorblatta copied quux.conf to hal9000 this morning",
     "please install pointing on deepthought42",
@@ -46,15 +40,9 @@ def demo_settings(data: Path, output: str, updates: int) -> Config:
         "samples": 2,
         "threads": 1,
     }
-    return checked(
-        Config,
-        {
-            "data": {**files, "languages": ["en", "fr"]},
-            "vocabulary": {"source": 300, "target": 300, "min_count": 5},
-            "model": {"embedding": 64, "hidden": 96, "output": output, "init": 0.1},
-            "training": training,
-        },
-    )
+    vocabulary = {"source": 300, "target": 300, "min_count": 5}
+    model = {"embedding": 64, "hidden": 96, "output": output, "init": 0.1}
+    return checked(Config, {"data": files, "vocabulary": vocabulary, "model": model, "training": training})
 
 
 def run_demo(out: Path, updates: int = 800) -> tuple[Table, list[Output]]:

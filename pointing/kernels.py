@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-LOGITS_IN_CACHE = 2**19  # numbers of a (steps, V) tensor that are worked on at a time
+TRAINING_LOGITS_IN_CACHE = 2**19  # numbers of a (steps, V) tensor that are worked on at a time
 
 
 def log_softmax_at(x: Tensor, weight: Tensor, bias: Tensor, column: Tensor) -> Tensor:
@@ -19,13 +19,13 @@ def log_softmax_at(x: Tensor, weight: Tensor, bias: Tensor, column: Tensor) -> T
 
 def distinct_rows(x: Tensor, rows: Tensor) -> Tensor:
     """x[rows] for rows that are all different: the gradient is copied back, not added up, which costs far less."""
-    selected: Tensor = _DistinctRows.apply(x, rows)  # type: ignore[no-untyped-call]
+    selected: Tensor = _Rows.apply(x, rows, False)  # type: ignore[no-untyped-call]
     return selected
 
 
 def sparse_rows(weight: Tensor, rows: Tensor) -> Tensor:
     """weight[rows], whose gradient is sparse: neither pass touches the other rows, however many there are."""
-    selected: Tensor = _SparseRows.apply(weight, rows)  # type: ignore[no-untyped-call]
+    selected: Tensor = _Rows.apply(weight, rows, True)  # type: ignore[no-untyped-call]
     return selected
 
 
@@ -95,32 +95,26 @@ class _NoisyTanh(torch.autograd.Function):
 
 
 class _Rows(torch.autograd.Function):
+    """x[rows]. The gradient is sparse, or a table of zeros into which its rows are copied."""
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, rows: Tensor, sparse: bool) -> Tensor:
         ctx.save_for_backward(rows)
-        ctx.shape = x.shape
+        ctx.shape, ctx.sparse = x.shape, sparse
         return x.index_select(0, rows)
 
-
-class _DistinctRows(_Rows):
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (rows,) = ctx.saved_tensors
-        return grad.new_zeros(ctx.shape).index_copy_(0, rows, grad), None
-
-
-class _SparseRows(_Rows):
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (rows,) = ctx.saved_tensors
-        return torch.sparse_coo_tensor(rows.unsqueeze(0), grad, ctx.shape, check_invariants=False), None
+        if ctx.sparse:
+            return torch.sparse_coo_tensor(rows.unsqueeze(0), grad, ctx.shape, check_invariants=False), None, None
+        return grad.new_zeros(ctx.shape).index_copy_(0, rows, grad), None, None
 
 
 def _chunks(x: Tensor) -> Iterator[slice]:
     """Slices of rows of x, each small enough to stay in the cache."""
-    rows = max(1, LOGITS_IN_CACHE // x.shape[1])
+    rows = max(1, TRAINING_LOGITS_IN_CACHE // x.shape[1])
     return (slice(start, min(start + rows, len(x))) for start in range(0, len(x), rows))
 
 

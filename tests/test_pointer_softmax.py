@@ -385,7 +385,7 @@ def test_many_rows_and_words_take_the_chunks_path(monkeypatch):
 
     whole = make().log_likelihood(*inputs())
     layer = make()
-    monkeypatch.setattr(module, "LOGITS_IN_CACHE", 1)
+    monkeypatch.setattr(module, "TRAINING_LOGITS_IN_CACHE", 1)
     log_p = layer.log_likelihood(*inputs())
     torch.testing.assert_close(log_p, whole)
     log_p.sum().backward()

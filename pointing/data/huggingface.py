@@ -115,8 +115,8 @@ def _text(row: Mapping[str, Any], column: str, name: str) -> str:
     value: Any = row
     rest = column
     while rest and value is not None:
-        # the name of a column may itself have dots
-        key, rest = (rest, "") if isinstance(value, Mapping) and rest in value else _first_part(rest)
+        whole = isinstance(value, Mapping) and rest in value  # the name of a column may itself have dots
+        key, _, rest = (rest, "", "") if whole else rest.partition(".")
         if isinstance(value, Mapping) and key in value:
             value = value[key]
         elif isinstance(value, list) and key.isdecimal():
@@ -126,11 +126,6 @@ def _text(row: Mapping[str, Any], column: str, name: str) -> str:
     if value is not None and not isinstance(value, str):
         raise Misuse(f"column {column!r} of {name} holds no text but {type(value).__name__}: {str(value)[:60]}")
     return value or ""
-
-
-def _first_part(column: str) -> tuple[str, str]:
-    first, _, rest = column.partition(".")
-    return first, rest
 
 
 def _columns(row: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

@@ -13,22 +13,23 @@ from pathlib import Path
 
 from pointing.data.parallel import Summary, writing
 
-# {p} {q} packages, {h} a machine, {n} a person, {v} a version, {f} a file; [a] [w] [k] an entry of the lists below
+# {p} {q} packages, {h} a machine, {n} a person, {v} a version, {f} a file; {a} {w} {k} an entry of the lists below;
+# {la} and {une}: the French of {k} with its article, or with this one
 SENTENCES = [
     ("please install {p} on {h}", "veuillez installer {p} sur {h}"),
     ("{p} depends on {q}", "{q} est requis par {p}"),
-    ("{n} removed {p} from {h} [w]", "[w] , {n} a supprimé {p} de {h}"),
-    ("the [a] release of {p} is {v}", "{v} est la version [a] de {p}"),
+    ("{n} removed {p} from {h} {w}", "{w} , {n} a supprimé {p} de {h}"),
+    ("the {a} release of {p} is {v}", "{v} est la version {a} de {p}"),
     ("{n} is the maintainer of {p}", "le responsable de {p} est {n}"),
     ("open {f} with {p}", "ouvrez {f} avec {p}"),
     ("{p} {v} conflicts with {q}", "{q} est en conflit avec {p} {v}"),
     ("{h} could not find {f}", "{f} est introuvable sur {h}"),
     ("ask {n} to upgrade {p} to {v}", "demandez à {n} de mettre à niveau {p} vers {v}"),
-    ("a [a] [k] for {p} was written by {n}", "{n} a écrit [k:une] [a] pour {p}"),
-    ("{n} copied {f} to {h} [w]", "[w] , {f} a été copié sur {h} par {n}"),
-    ("this package contains the [k] of {p}", "ce paquet contient [k:la] de {p}"),
+    ("a {a} {k} for {p} was written by {n}", "{n} a écrit {une} {a} pour {p}"),
+    ("{n} copied {f} to {h} {w}", "{w} , {f} a été copié sur {h} par {n}"),
+    ("this package contains the {k} of {p}", "ce paquet contient {la} de {p}"),
     ("{p} needs {q} and {v} of memory", "{p} a besoin de {q} et de {v} de mémoire"),
-    ("the [k] on {h} belongs to {n}", "[k:la] sur {h} appartient à {n}"),
+    ("the {k} on {h} belongs to {n}", "{la} sur {h} appartient à {n}"),
 ]
 ADJECTIVES = [
     ("fast", "rapide"), ("stable", "stable"), ("simple", "simple"), ("useful", "utile"), ("modern", "moderne"),
@@ -67,9 +68,8 @@ class Names:
         word = "".join(pick(START) + pick(MIDDLE) for _ in range(pick([1, 2, 2, 3]))) + pick(["", *END])
         number = self.random.randrange(1, 1000)
         if kind in "pq":
-            return pick(
-                [word, f"lib{word}{number}", f"{word}-{pick(START)}{pick(MIDDLE)}{pick(END)}", f"{word}{number}"]
-            )
+            compound = f"{word}-{pick(START)}{pick(MIDDLE)}{pick(END)}"
+            return pick([word, f"lib{word}{number}", compound, f"{word}{number}"])
         if kind == "h":
             return f"{word}{number}"
         if kind == "f":
@@ -84,16 +84,11 @@ def pairs(count: int, names: Names) -> Iterator[tuple[str, str]]:
     pick = names.random.choice
     for _ in range(count):
         english, french = pick(SENTENCES)
-        for slot in "pqhnvf":
-            if "{" + slot + "}" in english:
-                name = names(slot)
-                english, french = (text.replace("{" + slot + "}", name) for text in (english, french))
-        for slot, words in (("[a]", ADJECTIVES), ("[w]", WHEN)):
-            word, translation = pick(words)
-            english, french = english.replace(slot, word), french.replace(slot, translation)
-        kind, translation = pick(KINDS)
-        french = french.replace("[k:la]", translation).replace("[k:une]", "une " + translation.split()[-1])
-        yield english.replace("[k]", kind), french
+        invented = {slot: names(slot) for slot in "pqhnvf" if f"{{{slot}}}" in english}
+        adjective, when, (kind, la) = pick(ADJECTIVES), pick(WHEN), pick(KINDS)
+        une = f"une {la.split()[-1]}"
+        translation = french.format(**invented, a=adjective[1], w=when[1], la=la, une=une)
+        yield english.format(**invented, a=adjective[0], w=when[0], k=kind), translation
 
 
 def bring(out: str | Path, train: int = 20_000, dev: int = 500, test: int = 1000, seed: int = 1) -> Summary:

@@ -37,14 +37,14 @@ def _find(name: str, languages: tuple[str, str]) -> Any:
     year = re.fullmatch(r"(?:newstest|wmt)?(?:20)?(\d\d)(/\w+)?", name)
     key = name if name in DATASETS else f"wmt{year[1]}{year[2] or ''}" if year else name
     if key not in DATASETS:
-        aliases = [f"newstest20{other[3:]}" for other in DATASETS if re.fullmatch(r"wmt\d\d", other)]
+        aliases = [f"newstest20{test_set[3:]}" for test_set in DATASETS if re.fullmatch(r"wmt\d\d", test_set)]
         near = difflib.get_close_matches(name, [*DATASETS, *aliases], n=5, cutoff=0.5)
         raise Misuse(f"sacreBLEU has no test set {name!r}: the nearest are {', '.join(near or sorted(DATASETS))}")
     pair = "-".join(languages)
     if pair not in DATASETS[key].langpairs:
         available = ", ".join(sorted(DATASETS[key].langpairs))
-        others = ", ".join(other for other in DATASETS if pair in DATASETS[other].langpairs) or "no other set"
-        raise Misuse(f"{key} has no {pair}: it has {available}; {pair} is in {others}")
+        with_pair = ", ".join(test_set for test_set in DATASETS if pair in DATASETS[test_set].langpairs)
+        raise Misuse(f"{key} has no {pair}: it has {available}; {pair} is in {with_pair or 'no other set'}")
     return DATASETS[key]
 
 

@@ -32,7 +32,7 @@ from pointing.evaluation.span_metrics import span_measures
 from pointing.generation.generator import Generator
 from pointing.generation.output import UNKNOWN, Output
 from pointing.model.run import Run, load_run
-from pointing.system.progress import progress
+from pointing.system.progress import track
 from pointing.text.entities import Tagged
 from pointing.text.protected import Protector
 from pointing.text.tokenizer import Tokenizer
@@ -108,12 +108,8 @@ def generate(system: System, source: Sequence[str | bytes], tags: Sequence[Tagge
     assert system.run is not None
     if system.run.config.pointers.needs_tags and tags is None:
         raise Misuse(f"{system.name} was trained on tagged entities: the source needs tags too (--source-tags)")
-    outputs = []
-    with progress(f"{system.name}: generating", len(source), "lines") as bar:
-        for output in Generator(system.run).stream(source, system.search, tags=tags, window=LINES_PER_WINDOW):
-            outputs.append(output)
-            bar.advance()
-    return outputs
+    outputs = Generator(system.run).stream(source, system.search, tags=tags, window=LINES_PER_WINDOW)
+    return list(track(outputs, f"{system.name}: generating", len(source), "lines"))
 
 
 def evaluate(
@@ -145,7 +141,7 @@ def evaluate(
     source, target = (make_tokenizer(text, language) for language in languages)
     unchanged = text.model_copy(update={"lowercase": False, "digits": "keep", "unicode": "keep"})
     runs = [system.run for system in systems if system.run is not None]
-    vocabularies = [run.lexicon.target for run in runs]
+    shortlists = [run.lexicon.target for run in runs if run.lexicon.target.merges is None]
     first = runs[0] if runs else None
     notes: list[str] = []
     training_words = None
@@ -158,7 +154,7 @@ def evaluate(
         tokenizers=(source, target),
         compared=make_tokenizer(unchanged, languages[1]) if form.raw or text.forms else target,
         first=first,
-        shortlist=vocabulary or next((words for words in vocabularies if words.merges is None), None),
+        shortlist=vocabulary or next(iter(shortlists), None),
         training=training_words,
         protector=protector or next((found for run in runs if (found := make_protector(run.config.text))), None),
         unk=form.unk,

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
-from itertools import chain
-from typing import TYPE_CHECKING
+from itertools import chain, product
 
 import numpy as np
 import numpy.typing as npt
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.helpers import extract_all_char_ngrams
 
 from pointing import __version__
 from pointing.errors import Misuse
 from pointing.evaluation.significance import Floats, Measure, ratio
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics.bleu import BLEU
 
 Lines = Sequence[str]
 BLEU_ORDER = 4  # the longest n-grams, in words
@@ -36,8 +35,6 @@ ROUGE_TYPES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 
 def bleu(hypotheses: Lines, references: Sequence[Lines], lowercase: bool = False) -> Measure:
     """BLEU of detokenised text with sacreBLEU's default settings: 13a tokens, smoothed; case kept unless told."""
-    from sacrebleu.metrics.bleu import BLEU
-
     metric = BLEU(lowercase=lowercase, force=True)  # force: no warning on the terminal
     return _bleu_measure("BLEU, lower-cased" if lowercase else "BLEU", metric, hypotheses, references)
 
@@ -49,8 +46,6 @@ def tokenised_bleu(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
     closest to the hypothesis', and the shorter one of two that are equally close. Scores of two papers cannot be
     compared, because they depend on the tokenizer.
     """
-    from sacrebleu.metrics.bleu import BLEU
-
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     measure = _bleu_measure("BLEU, tokenised", metric, hypotheses, references)
     return replace(measure, signature=f"{measure.signature}|as:multi-bleu.perl")
@@ -72,9 +67,6 @@ def chrf(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
 
     With several references, each example counts with the one that gives it the highest score.
     """
-    from sacrebleu.metrics.chrf import CHRF
-    from sacrebleu.metrics.helpers import extract_all_char_ngrams
-
     _check(hypotheses, references)
     counts = []  # sacreBLEU's scores do not tell these counts, but its n-grams are public
     for lines in zip(hypotheses, *references, strict=True):
@@ -128,26 +120,20 @@ def rouge(
     _check(hypotheses, references)
     words = RougeWords(stem, word_characters)
     scorer = RougeScorer(list(ROUGE_TYPES), tokenizer=words)
+    kinds = {"F1": "fmeasure", "recall": "recall", "precision": "precision"}
+    limit = suffix = ""
     if max_bytes is not None:
         hypotheses = [_first_bytes(hypothesis, max_bytes) for hypothesis in hypotheses]
+        kinds, limit, suffix = {"recall": "recall"}, f"|limit:{max_bytes}-bytes", f", {max_bytes} bytes"
     scores = [scorer.score_multi(lines, hypothesis) for hypothesis, *lines in zip(hypotheses, *references, strict=True)]
 
     several = "" if len(references) == 1 else "|multi:best-F1"
-    limit = "" if max_bytes is None else f"|limit:{max_bytes}-bytes"
     how = f"nrefs:{len(references)}{several}|case:lc|{words.signature}{limit}|version:{version('rouge-score')}"
-    kinds = {"F1": "fmeasure", "recall": "recall", "precision": "precision"}
-    suffix = "" if max_bytes is None else f", {max_bytes} bytes"
-    return [
-        Measure(
-            f"{name} {kind}{suffix}",
-            f"{name}-{kind}|{how}",
-            _mean(np.array([getattr(score[key], field) for score in scores])),
-            ratio,
-        )
-        for key, name in ROUGE_TYPES.items()
-        for kind, field in kinds.items()
-        if kind == "recall" or max_bytes is None
-    ]
+    measures = []
+    for (key, name), (kind, field) in product(ROUGE_TYPES.items(), kinds.items()):
+        values = np.array([getattr(score[key], field) for score in scores])
+        measures.append(Measure(f"{name} {kind}{suffix}", f"{name}-{kind}|{how}", _mean(values), ratio))
+    return measures
 
 
 class RougeWords:
@@ -158,27 +144,19 @@ class RougeWords:
     """
 
     def __init__(self, stem: bool = True, word_characters: str = FOLDED_DIGIT) -> None:
-        self._stems: dict[str, str] = {}
         self._letters = _Letters({ord(character): ord(character) for character in word_characters})
-        self._stemmer = None
+        self._stem: Callable[[str], str] | None = None
         stemmer = "none"
         if stem:
             from nltk.stem.porter import PorterStemmer
 
-            self._stemmer = PorterStemmer()
+            self._stem = cache(PorterStemmer().stem)
             stemmer = f"porter[nltk-{version('nltk')}]"
         self.signature = f"tok:unicode{f'+{word_characters}' if word_characters else ''}|stem:{stemmer}"
 
     def tokenize(self, text: str) -> list[str]:
         words = unicodedata.normalize("NFC", text.lower()).translate(self._letters).split()
-        return [self._stem(word) for word in words]
-
-    def _stem(self, word: str) -> str:
-        if self._stemmer is None or len(word) <= 3:
-            return word
-        if word not in self._stems:
-            self._stems[word] = self._stemmer.stem(word)
-        return self._stems[word]
+        return words if self._stem is None else [word if len(word) <= 3 else self._stem(word) for word in words]
 
 
 class _Letters(dict[int, int]):

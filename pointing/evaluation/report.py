@@ -9,17 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pointing.evaluation import plots
+from pointing.evaluation import plots, significance
 from pointing.evaluation.copy_metrics import Bin
-from pointing.evaluation.significance import (
-    Comparison,
-    Interval,
-    Measure,
-    Resampling,
-    intervals,
-    paired_bootstrap,
-    paired_randomisation,
-)
+from pointing.evaluation.significance import Comparison, Interval, Measure, Resampling
 from pointing.evaluation.span_metrics import INVENTED, LOST
 from pointing.generation.output import Output
 from pointing.system.files import write_text
@@ -73,7 +65,7 @@ def compare(
     """Intervals of all scores, and differences from those of the first system that were computed in the same way."""
     resamples, trials, seed = how = resampling or Resampling()
     bounds = [
-        intervals(system.measures, resamples, seed)
+        significance.intervals(system.measures, resamples, seed)
         for system in track(systems, "intervals of the scores", len(systems), "systems")
     ]
     differences = []
@@ -81,12 +73,9 @@ def compare(
         same = {measure.signature: measure for measure in systems[0].measures}
         ours = [measure for measure in system.measures if measure.signature in same]
         theirs = [same[measure.signature] for measure in ours]
-        tests = zip(
-            ours,
-            paired_bootstrap(ours, theirs, resamples, seed) if ours else [],
-            paired_randomisation(ours, theirs, trials, seed) if ours else [],
-            strict=True,
-        )
+        comparisons = significance.paired_bootstrap(ours, theirs, resamples, seed) if ours else []
+        p_values = significance.paired_randomisation(ours, theirs, trials, seed) if ours else []
+        tests = zip(ours, comparisons, p_values, strict=True)
         differences.append({m.name: Difference(c, p) for m, c, p in tests if c is not None and p is not None})
     return Report(list(systems), bounds, differences, list(notes), {**(about or {}), **how._asdict()})
 
@@ -136,14 +125,10 @@ class Report:
             scores = {m.name: _json(m, interval) for m, interval in zip(system.measures, bounds, strict=True)}
             bins = None if system.bins is None else [bin._asdict() for bin in system.bins]
             systems.append({"name": system.name, **(system.about or {}), "scores": scores, "reliability": bins})
-        comparisons = [
-            {
-                "system": system.name,
-                "baseline": self.systems[0].name,
-                "scores": {name: difference.json() for name, difference in differences.items()},
-            }
-            for system, differences in zip(self.systems[1:], self.differences, strict=True)
-        ]
+        comparisons = []
+        for system, differences in zip(self.systems[1:], self.differences, strict=True):
+            of_system = {name: difference.json() for name, difference in differences.items()}
+            comparisons.append({"system": system.name, "baseline": self.systems[0].name, "scores": of_system})
         return {**self.about, "systems": systems, "comparisons": comparisons, "notes": self.notes}
 
     def markdown(self, picture: str | None = None) -> str:

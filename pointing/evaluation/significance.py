@@ -94,10 +94,8 @@ def intervals(
     result: list[Interval | None] = []
     for measure, scores in zip(measures, bootstrap(measures, resamples, seed), strict=True):
         defined = scores[~np.isnan(scores)]
-        if measure.score is None or not len(defined):
-            result.append(None)
-        else:
-            result.append(Interval(*_central(defined, level), level))
+        known = measure.score is not None and len(defined) > 0
+        result.append(Interval(*_central(defined, level), level) if known else None)
     return result
 
 

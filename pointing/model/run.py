@@ -46,6 +46,12 @@ class Run(NamedTuple):
         return self._replace(lexicon=self.lexicon.with_dictionary(path))
 
 
+def make_model(lexicon: Lexicon, sparse: bool = False) -> Seq2Seq:
+    """The model that the settings describe, with its first weights. The only place that knows which kinds there are."""
+    config = lexicon.config
+    return Seq2Seq(config.model, len(lexicon.source), len(lexicon.target), sparse, config.text.forms)
+
+
 def load_run(folder: str | Path) -> Run:
     """The run's best model so far, ready to generate."""
     folder = Path(folder)
@@ -53,7 +59,7 @@ def load_run(folder: str | Path) -> Run:
     tensors, about = read_tensors(folder / MODEL)
     # Runs made before vocabulary files listed the placeholders have their number here.
     lexicon = Lexicon.load(folder, config, about.get("placeholders", 0))
-    model = Seq2Seq(config.model, len(lexicon.source), len(lexicon.target), forms=config.text.forms)
+    model = make_model(lexicon)
     put_tensors(tensors, dict(model.named_parameters()), folder / MODEL)
     if odd := [name for name, weight in model.named_parameters() if not weight.isfinite().all()]:
         raise Misuse(f"{odd[0]} has weights that are not numbers: train it again", folder / MODEL)

@@ -80,10 +80,8 @@ def _command_of(experiment: Experiment) -> Callable[..., None]:
         main_table(results).show()
         print(f"written: {report or folder}/report.html, report.md; {folder}/results.json")
 
-    rows = ", ".join(row.key for row in experiment.rows)
-    command.__doc__ = (
-        f"Paper {experiment.paper_section}: {experiment.title}.\n\nRows: {rows}. Cut off, it goes on where it was."
-    )
+    rows = f"Rows: {', '.join(row.key for row in experiment.rows)}. Cut off, it goes on where it was."
+    command.__doc__ = f"Paper {experiment.paper_section}: {experiment.title}.\n\n{rows}"
     return command
 
 
@@ -160,8 +158,8 @@ def rarest_word(
         int | None, typer.Option(help="Words that a fixed training set has less often are read as unknown (5).")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each model (3).")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    workers: Workers = None,
+    json_output: Json = False,
 ) -> None:
     """§5.1: find the rarest word of a sequence; pointer softmax against softmax.
 
@@ -183,10 +181,10 @@ def rarest_word(
         runs = rarest_word_runs.sweep(seeds or 3)
     else:
         runs = rarest_word_runs.paper_size(changes, seeds or 3)
-    report = rarest_word_runs.reproduce_rarest_word(runs, out, _command_line(), workers)
+    results = rarest_word_runs.reproduce_rarest_word(runs, out, _command_line(), workers)
     written = write_report([out], out)
     if json_output:
-        print(json.dumps(report.results))
+        print(json.dumps(results))
     else:
-        report.table.show()
+        rarest_word_runs.table(results).show()
         print("written:", *written, out / "results.json")

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pointing import __version__
-from pointing.config import Parallel, checked
+from pointing.config import Parallel, Search, checked
+from pointing.corpus.lexicon import DICTIONARY
+from pointing.evaluation import evaluate as evaluation
+from pointing.generation.output import Output
+from pointing.generation.reader import LineReader
+from pointing.model.run import MODEL, Run
 from pointing.reproduce.experiments import Row
 from pointing.reproduce.runs import PlannedRun, PlannedRuns
 from pointing.system.files import digest, read_lines, write_text
-
-if TYPE_CHECKING:
-    from pointing.evaluation.evaluate import System
-    from pointing.model.run import Run
+from pointing.text.entities import read_tags
 
 
 class OutputOrigin(NamedTuple):
@@ -28,37 +30,27 @@ class OutputOrigin(NamedTuple):
 
     @classmethod
     def of(cls, row: Row, seed: int, planned: PlannedRuns) -> OutputOrigin:
-        from pointing.corpus.lexicon import DICTIONARY
-
         path = None if row.translated_by is None else planned[row.translated_by, seed].corpus / DICTIONARY
         return cls(row, seed, planned[row.run_key, seed], path if path is not None and path.exists() else None)
 
     def identity(self) -> list[object]:
         """Everything about a row that decides its outputs."""
-        from pointing.model.run import MODEL
-
         dictionary = [] if self.dictionary is None else [digest(self.dictionary)]
         return [self.row.key, dict(self.row.search), digest(self.planned.folder / MODEL), __version__, *dictionary]
 
 
-def system_with_outputs(origin: OutputOrigin, run: Run, files: Parallel, folder: Path) -> System:
+def system_with_outputs(origin: OutputOrigin, run: Run, files: Parallel, folder: Path) -> evaluation.System:
     """A row's system with its outputs, which are read from `folder`, or generated if they are not there."""
-    from pointing.config import Search
-    from pointing.evaluation.evaluate import System, generate
-    from pointing.generation.output import Output
-    from pointing.generation.reader import LineReader
-    from pointing.text.entities import read_tags
-
     row, seed, planned, dictionary = origin
     run = run if dictionary is None else run.with_dictionary(dictionary)
-    system = System(row.name, run, checked(Search, row.search))
+    system = evaluation.System(row.name, run, checked(Search, row.search))
     source = list(read_lines(files.source))
     entities = planned.config.pointers.uses_entities
     tags = list(read_tags(files.source_tags)) if entities and files.source_tags is not None else None
     made_from = json.dumps([origin.identity(), [digest(path) for path in (files.source, files.source_tags) if path]])
     path = folder / f"{row.key}-{seed}.{sha256(made_from.encode()).hexdigest()[:8]}.jsonl"
     if not path.exists():
-        outputs = generate(system, source, tags)
+        outputs = evaluation.generate(system, source, tags)
         write_text(path, "".join(json.dumps(output.json()) + "\n" for output in outputs))
         return system._replace(outputs=outputs)
     written = map(json.loads, path.read_text(encoding="utf-8").splitlines())

@@ -7,7 +7,6 @@ from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from pointing.evaluation.plots import learning_curves
@@ -51,25 +50,19 @@ def find_results(folder: Path) -> list[Path]:
 
 def report_markdown(folders: Sequence[Path], addresses: Sequence[str]) -> str:
     """The report on all experiments; `addresses` are the same folders, relative to the page."""
-    all_results = [read_results(folder) for folder in folders]
-    parts = [f"# {TITLE}\n", _summary(all_results)]
-    for results, folder, address in zip(all_results, folders, addresses, strict=True):
+    sections: list[str] = []
+    summary_rows: list[list[str]] = []  # of one table of all experiments
+    for folder, address in zip(folders, addresses, strict=True):
+        results = read_results(folder)
         if results["experiment"] == rarest_word_runs.KEY:
-            parts.append(rarest_word_runs.section(results, address))
+            sections.append(rarest_word_runs.section(results, address))
+            summary_rows += rarest_word_runs.summary_rows(results)
         else:
-            parts.append(report.section(results, folder, address))
-    return "\n".join(parts)
-
-
-def _summary(all_results: Sequence[dict[str, Any]]) -> str:
-    """One table of all experiments."""
-    rows = [
-        row
-        for results in all_results
-        for row in (rarest_word_runs if results["experiment"] == rarest_word_runs.KEY else report).summary_rows(results)
-    ]
+            sections.append(report.section(results, folder, address))
+            summary_rows += report.summary_rows(results)
     header = ["from the softmax to …", "test set", "measure", "the paper", "here", "95 % interval or each seed; p"]
-    return f"{Table('', header, rows).markdown()}\n{LEGEND}" if rows else ""
+    summary = f"{Table('', header, summary_rows).markdown()}\n{LEGEND}" if summary_rows else ""
+    return "\n".join([f"# {TITLE}\n", summary, *sections])
 
 
 def draw_curves(folder: Path) -> None:

@@ -9,14 +9,51 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from pointing.config import RarestWord
+from pointing.config import Positive, Settings
 from pointing.pointer_softmax import Annotations, NeverPoint, PointerNetwork, PointerSoftmax, Switch
 
 VALIDATION_SEED, TEST_SEED = 2016, 2017  # the same validation and test sequences for every run
+
+
+class RarestWord(Settings):
+    """One run of the rarest-word task (paper §5.1). The defaults are the paper's, where the paper gives them."""
+
+    head: Literal["softmax", "summary", "annotations"] = "summary"
+    """softmax: a softmax over all words. summary: pointer softmax with l_t from the last state alone, as the paper
+    describes it. annotations: pointer softmax with l_t from attention to all states."""
+    words: Positive = 600  # different words
+    rare: Positive = 60  # how many of them, the rarest ones, are outside the shortlist and can only be pointed at
+    length: Positive = 7  # words in a sequence
+    p: Annotated[float, Field(gt=0, lt=1)] = (
+        0.001  # a word of rank k is drawn with weight (1 - p)^k; the paper does not give p
+    )
+    training: Positive | None = None  # fixed training sequences; null: new ones for every update, as in the paper
+    min_count: Positive = 5  # words seen less often in a fixed training set are read as unknown (paper §5.2)
+    validation: Positive = 5_000  # sequences
+    test: Positive = 50_000  # sequences
+    hidden: Positive = 1000
+    batch: Positive = 250
+    learning_rate: Annotated[float, Field(gt=0)] = 8e-4
+    inverse_temperature: Annotated[float, Field(gt=0)] = 2.0
+    updates: Positive = 2_000
+    validate_every: Positive = 100
+    seed: int = 1
+
+    @model_validator(mode="after")
+    def _rare_words_are_some_of_the_words(self) -> RarestWord:
+        if self.rare >= self.words:
+            raise ValueError(f"rare ({self.rare}) must be below words ({self.words})")
+        return self
+
+
+def _seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
 
 
 class RarestWordTask:
@@ -26,7 +63,7 @@ class RarestWordTask:
         self.settings = settings
         self.cumulative = self.unigram().cumsum(0).float()
         self.shortlist = settings.words - (0 if settings.head == "softmax" else settings.rare)
-        self.training = None if settings.training is None else self.draw(settings.training, self._seeded(settings.seed))
+        self.training = None if settings.training is None else self.draw(settings.training, _seeded(settings.seed))
         self.count = torch.full((settings.words,), settings.min_count)
         if self.training is not None:
             self.count = self.training.flatten().bincount(minlength=settings.words)
@@ -68,13 +105,8 @@ class RarestWordTask:
 
     def held_out(self) -> tuple[Tensor, Tensor]:
         """The validation and test sequences."""
-        sizes = (self.settings.validation, VALIDATION_SEED), (self.settings.test, TEST_SEED)
-        validation, test = (self.draw(size, self._seeded(seed)) for size, seed in sizes)
-        return validation, test
-
-    @staticmethod
-    def _seeded(seed: int) -> torch.Generator:
-        return torch.Generator().manual_seed(seed)
+        validation, test = _seeded(VALIDATION_SEED), _seeded(TEST_SEED)
+        return self.draw(self.settings.validation, validation), self.draw(self.settings.test, test)
 
 
 class RarestWordModel(nn.Module):
@@ -141,7 +173,7 @@ def train_and_test(settings: RarestWord, on_update: Callable[[], None] = lambda:
     validation, test = task.held_out()
     model = RarestWordModel(settings, task.shortlist)
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
-    batches = task.batches(torch.Generator().manual_seed(settings.seed))
+    batches = task.batches(_seeded(settings.seed))
     curve: list[dict[str, float]] = []
     best: dict[str, Tensor] = {}
     best_update, best_error = 0, float("inf")

@@ -8,23 +8,22 @@ from dataclasses import asdict
 from hashlib import sha256
 from itertools import product
 from multiprocessing import get_context
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal
+
+import torch
 
 from pointing import __version__
-from pointing.config import RarestWord, checked
+from pointing.config import checked
 from pointing.evaluation.plots import learning_curves, require_matplotlib
+from pointing.reproduce.rarest_word import RarestWord, RarestWordResult, train_and_test
 from pointing.reproduce.results import RESULTS, versions
 from pointing.system.files import write_text
 from pointing.system.progress import following, progress
 from pointing.system.tables import Table, mean_and_spread
 from pointing.system.workers import in_order
-
-if TYPE_CHECKING:
-    from multiprocessing.sharedctypes import Synchronized
-
-    from pointing.reproduce.rarest_word import RarestWordResult
 
 KEY = "rarest-word"
 Head = Literal["softmax", "summary", "annotations"]
@@ -36,7 +35,7 @@ HEADS: dict[Head, str] = {
 }
 GROUPS = ("all", "rare", "unseen", "other")
 
-_updates: Synchronized[int] | None = None  # made by all worker processes together, which share this counter
+_updates: Synchronized[int]  # made by all worker processes together, which share this counter
 
 
 def paper_size(changes: Mapping[str, Any], seeds: int) -> list[RarestWord]:
@@ -67,12 +66,12 @@ def sweep(seeds: int) -> list[RarestWord]:
 
 def reproduce_rarest_word(
     runs: Sequence[RarestWord], out: Path, command: str, workers: int | None = None
-) -> RarestWordReport:
-    """Makes the runs that are not in `out` yet, then writes and returns the report on all of them."""
+) -> dict[str, Any]:
+    """Makes the runs that are not in `out` yet, then writes the results of all of them, and returns them."""
     require_matplotlib()
     _train([settings for settings in runs if not _path(settings, out).exists()], out, workers)
     results = [json.loads(_path(settings, out).read_text()) for settings in runs]
-    return write_report(results, out, command)
+    return _write_results(results, out, command)
 
 
 def _train(runs: Sequence[RarestWord], out: Path, workers: int | None) -> None:
@@ -87,18 +86,14 @@ def _train(runs: Sequence[RarestWord], out: Path, workers: int | None) -> None:
 
 def _set_up(updates: Synchronized[int]) -> None:
     global _updates
-    import torch
-
     _updates = updates
     torch.set_num_threads(1)
 
 
 def _train_one(settings: RarestWord) -> RarestWordResult:
     """One run, in a worker process."""
-    from pointing.reproduce.rarest_word import train_and_test
 
     def count_update() -> None:
-        assert _updates is not None
         with _updates.get_lock():
             _updates.value += 1
 
@@ -111,23 +106,17 @@ def _path(settings: RarestWord, out: Path) -> Path:
     return out / "runs" / f"{sha256(text.encode()).hexdigest()[:16]}.json"
 
 
-class RarestWordReport(NamedTuple):
-    table: Table
-    results: dict[str, Any]  # what results.json holds
-
-
-def write_report(results: Sequence[dict[str, Any]], out: Path, command: str) -> RarestWordReport:
-    """Writes results.json and the pictures of the learning curves to `out`."""
-    summary = {"experiment": KEY, "command": command, "made_by": results[0]["made_by"], "runs": list(results)}
-    cells = _cells(results)
+def _write_results(runs: Sequence[dict[str, Any]], out: Path, command: str) -> dict[str, Any]:
+    """Writes results.json and the pictures of the learning curves to `out`; returns what results.json holds."""
+    results = {"experiment": KEY, "command": command, "made_by": runs[0]["made_by"], "runs": list(runs)}
     panels = {
-        title: {HEADS[head]: [_curve(run) for run in runs] for head, runs in heads.items()}
-        for title, heads in cells.items()
+        title: {HEADS[head]: [_curve(run) for run in same] for head, same in heads.items()}
+        for title, heads in _cells(runs).items()
     }
     for name in ("curves.png", "curves.svg"):
         learning_curves(out / name, panels, "updates", "validation error (%)")
-    write_text(out / RESULTS, json.dumps(summary) + "\n")
-    return RarestWordReport(_table(cells), summary)
+    write_text(out / RESULTS, json.dumps(results) + "\n")
+    return results
 
 
 def section(results: Mapping[str, Any], address: str) -> str:
@@ -142,9 +131,8 @@ def section(results: Mapping[str, Any], address: str) -> str:
     cells = _cells(results["runs"])
     kind = next(iter(cells)) if len(cells) == 1 else f"{len(cells)} kinds of training"
     title = f"## The rarest word: {kind} (paper §5.1)"
-    table = _table(cells).markdown()
     picture = f"![validation error]({address}/curves.png)"
-    return f"{title}\n\n{table}\n{notes}\n\n{picture}\n\nMade by `{results['command']}`.\n"
+    return f"{title}\n\n{table(results).markdown()}\n{notes}\n\n{picture}\n\nMade by `{results['command']}`.\n"
 
 
 def summary_rows(results: Mapping[str, Any]) -> list[list[str]]:
@@ -168,20 +156,17 @@ def _cells(results: Iterable[dict[str, Any]]) -> dict[str, dict[Head, Any]]:
     cells: dict[str, Any] = {}
     for run in results:
         s = run["settings"]
-        drawn = "drawn afresh" if s["training"] is None else f"{s['training']:,} sequences{_reading(s['min_count'])}"
+        reading = "" if s["min_count"] == 1 else f" (words seen < {s['min_count']} times: read as unknown)"
+        drawn = "drawn afresh" if s["training"] is None else f"{s['training']:,} sequences{reading}"
         title = f"p = {s['p']:g}, {drawn}, hidden {s['hidden']}"
         cells.setdefault(title, {}).setdefault(s["head"], []).append(run)
     return cells
 
 
-def _reading(min_count: int) -> str:
-    """How rare words of a fixed training set are read."""
-    return "" if min_count == 1 else f" (words seen < {min_count} times: read as unknown)"
-
-
-def _table(cells: dict[str, Any]) -> Table:
+def table(results: Mapping[str, Any]) -> Table:
+    """The paper's errors and ours; with several seeds mean and standard deviation."""
     rows = [["the paper", HEADS[head], "–", f"{error}", "", "", ""] for head, error in PAPER.items()]
-    for title, heads in cells.items():
+    for title, heads in _cells(results["runs"]).items():
         for head, runs in heads.items():
             errors = [[run["test"][group] for run in runs if run["test"][group] is not None] for group in GROUPS]
             updates = f"{mean(run['best_update'] for run in runs):,.0f}"

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, product
 from operator import itemgetter
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from pointing.evaluation.report import NOT_DEFINED, p_text
+from pointing.evaluation.report import COUNTS, NOT_DEFINED, p_text
 from pointing.reproduce.experiments import EXPERIMENTS, Experiment
 from pointing.reproduce.results import EXAMPLES
 from pointing.system.tables import Table, mean_and_spread
 
-COUNTS = {"UNKs left"}  # columns without decimals
 CURVES = {  # a panel's title → the name of its measure in results.json
     "dev NLL a sentence": "nll",
     "dev NLL of the same events": "comparable_nll",
@@ -53,13 +52,13 @@ def summary_rows(results: Mapping[str, Any]) -> list[list[str]]:
     experiment = EXPERIMENTS[results["experiment"]]
     rows = {row["key"]: row for row in results["rows"]}
     title = f"{experiment.title}: {results['recipe']}"
-    first, *others = experiment.highlights
-    others = [key for key in others if key in rows]
-    if first not in rows or not others:
+    first, *rest = experiment.highlights
+    compared = [key for key in rest if key in rows]
+    if first not in rows or not compared:
         return []
     if not results["scores"]:
-        validations = [_tested_validation(_runs(results, key, 1)[0]) for key in (first, *others)]
-        name, paper_nll = f"{title}, {rows[others[0]]['name']}", _paper_difference(experiment, "dev NLL")
+        validations = [_tested_validation(_runs(results, key, 1)[0]) for key in (first, *compared)]
+        name, paper_nll = f"{title}, {rows[compared[0]]['name']}", _paper_difference(experiment, "dev NLL")
         return [
             [name, "dev", heading, paper, _arrow(*(validation[nll] for validation in validations)), ""]
             for heading, nll, paper in (("NLL", "nll", paper_nll), ("NLL of the same events", "comparable_nll", ""))
@@ -67,7 +66,7 @@ def summary_rows(results: Mapping[str, Any]) -> list[list[str]]:
         ]
     lines = []
     for number, test in enumerate(results["scores"]):
-        for key, column in product(others, experiment.compared_columns):
+        for key, column in product(compared, experiment.compared_columns):
             measure, name, baseline = experiment.columns[column], rows[key]["name"], rows[key]["baseline"]
             systems = [_of_row(results, test, "systems", row) for row in (rows[baseline]["name"], name)]
             pairs = zip(*systems, strict=False)  # for each seed that both have: the two systems
@@ -116,7 +115,11 @@ def _scores(experiment: Experiment, results: Mapping[str, Any], test: str) -> Ta
     ]
     for row in results["rows"]:
         systems = _of_row(results, test, "systems", row["name"])
-        cells = [_cell([s["scores"].get(measure) for s in systems], c) for c, measure in experiment.columns.items()]
+        scores = [system["scores"] for system in systems]
+        cells = [
+            _mean((score.get(measure, {}).get("score") for score in scores), 0 if column in COUNTS else 2)
+            for column, measure in experiment.columns.items()
+        ]
         differences = [
             _difference(results, test, row["name"], baseline or names[row["baseline"]], experiment.columns[column])
             for baseline in baselines
@@ -133,11 +136,6 @@ def _of_row(results: Mapping[str, Any], test: str, kind: str, name: str) -> list
     """The entries on one row in the reports of a test set, seed by seed; `kind` is `systems` or `comparisons`."""
     reports = [report for seed in results["scores"][test].values() for report in seed]
     return [entry for report in reports for entry in report[kind] if name == entry.get("system", entry.get("name"))]
-
-
-def _cell(scores: Sequence[Mapping[str, Any] | None], column: str) -> str:
-    values = [score["score"] for score in scores if score is not None and score["score"] is not None]
-    return mean_and_spread(values, 0 if column in COUNTS else 2) if values else NOT_DEFINED
 
 
 def _difference(results: Mapping[str, Any], test: str, name: str, baseline: str, measure: str) -> tuple[str, str]:
@@ -169,20 +167,11 @@ def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
         runs = _runs(results, row["key"], row["seeds"])
         baselines = _runs(results, row["baseline"], row["seeds"])
         validations = [_tested_validation(run) for run in runs]
-        passed = [_passes_baseline(run, baseline) for run, baseline in zip(runs, baselines, strict=True)]
-        rows.append(
-            [
-                row["name"],
-                _mean(validations, "nll", 2),
-                _mean(validations, "comparable_nll", 2),
-                _mean(validations, score, 2),
-                f"{mean(run['best_update'] for run in runs):,.0f}",
-                NOT_DEFINED
-                if any(update is None for update in passed)
-                else f"{mean(update for update in passed if update is not None):,.0f}",
-                f"{mean(run['minutes'] for run in runs):.0f}",
-            ]
-        )
+        cells = [_mean(point.get(name) for point in validations) for name in ("nll", "comparable_nll", score)]
+        passed = mean(_passes_baseline(run, baseline) for run, baseline in zip(runs, baselines, strict=True))
+        cells += [f"{mean(run['best_update'] for run in runs):,.0f}"]
+        cells += [f"{passed:,.0f}" if math.isfinite(passed) else NOT_DEFINED]
+        rows.append([row["name"], *cells, f"{mean(run['minutes'] for run in runs):.0f}"])
     header = ["", "dev NLL", "of the same events", scores.get(score, "dev score"), "tested after updates"]
     header += ["updates to the first's best", "minutes"]
     return Table("Training", header, rows)
@@ -203,11 +192,11 @@ def _runs(results: Mapping[str, Any], key: str, seeds: int) -> list[dict[str, An
     return [results["runs"][f"{key}-{seed}"] for seed in range(1, seeds + 1)]
 
 
-def _passes_baseline(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> int | None:
-    """The update of the first validation at which a run's comparable NLL is as low as the baseline's lowest."""
+def _passes_baseline(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> float:
+    """The update of the first validation whose comparable NLL is as low as the baseline's lowest; inf if none is."""
     ours, theirs = (_points(side["curve"], "comparable_nll") for side in (run, baseline))
     lowest = min((nll for _, nll in theirs), default=-math.inf)
-    return next((int(update) for update, nll in ours if nll <= lowest), None)
+    return next((update for update, nll in ours if nll <= lowest), math.inf)
 
 
 def _points(curve: Sequence[Mapping[str, Any]], measure: str) -> list[tuple[float, float]]:
@@ -215,9 +204,9 @@ def _points(curve: Sequence[Mapping[str, Any]], measure: str) -> list[tuple[floa
     return [(point["update"], point[measure]) for point in curve if point.get(measure) is not None]
 
 
-def _mean(points: Sequence[Mapping[str, Any]], name: str, digits: int) -> str:
-    values = [point[name] for point in points if point.get(name) is not None]
-    return mean_and_spread(values, digits) if values else NOT_DEFINED
+def _mean(values: Iterable[float | None], digits: int = 2) -> str:
+    defined = [value for value in values if value is not None]
+    return mean_and_spread(defined, digits) if defined else NOT_DEFINED
 
 
 def panels(results: Mapping[str, Any]) -> dict[str, dict[str, list[list[tuple[float, float]]]]]:
@@ -265,31 +254,19 @@ def _escaped(text: str) -> str:
 
 
 def _corpora(results: Mapping[str, Any]) -> Table:
-    """The statistics that the paper gives of its data, of ours."""
+    """Statistics of our corpora, the same as the paper gives of its own."""
     rows = []
     for name, corpus in results["corpora"].items():
         first = next(
             row["name"] for row in _rows_with_runs(results) if _runs(results, row["key"], 1)[0]["corpus"] == name
         )
         for split, numbers in corpus["splits"].items():
-            rows.append(
-                [
-                    f"{split}, of {first}",
-                    f"{numbers['pairs']:,}",
-                    f"{numbers['pointers_per_100']:.1f}",
-                    f"{numbers['unknown_share']:.2%}",
-                    NOT_DEFINED
-                    if numbers["unknown_share"] * numbers["target_tokens"] < TOO_FEW_UNKNOWN
-                    else f"{numbers['reached_by_same_word_or_dictionary']:.1%}",
-                ]
-            )
-    header = [
-        "",
-        "pairs",
-        "pointers per 100",
-        "target words outside the shortlist",
-        "of those, in the source or its words' translations",
-    ]
+            few = numbers["unknown_share"] * numbers["target_tokens"] < TOO_FEW_UNKNOWN
+            reached = NOT_DEFINED if few else f"{numbers['reached_by_same_word_or_dictionary']:.1%}"
+            cells = [f"{numbers['pairs']:,}", f"{numbers['pointers_per_100']:.1f}", f"{numbers['unknown_share']:.2%}"]
+            rows.append([f"{split}, of {first}", *cells, reached])
+    header = ["", "pairs", "pointers per 100", "target words outside the shortlist"]
+    header += ["of those, in the source or its words' translations"]
     return Table("Corpora", header, rows)
 
 

@@ -9,20 +9,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, cast
+
+import torch
+from sacrebleu.metrics.chrf import CHRF
 
 from pointing import __version__
 from pointing.config import Parallel
+from pointing.corpus.examples import Corpus
 from pointing.errors import Misuse
+from pointing.evaluation.evaluate import evaluate
+from pointing.evaluation.measures import EvaluationSet, read_texts
+from pointing.evaluation.report import Report, Scored, compare
+from pointing.generation.output import Output
+from pointing.model.run import load_run, run_settings
 from pointing.reproduce.experiments import Experiment, Row
 from pointing.reproduce.outputs import OutputOrigin, system_with_outputs
 from pointing.reproduce.runs import PlannedRun, PlannedRuns
-from pointing.system.files import read_text, write_text
+from pointing.system.files import write_text
 from pointing.system.workers import cores
-
-if TYPE_CHECKING:
-    from pointing.evaluation.report import Report, Scored
-    from pointing.generation.output import Output
+from pointing.training.journal import read_journal
+from pointing.training.state import read_state
 
 QUANTILES = (0.95, 0.75, 0.5, 0.25, 0.05)  # of the outputs in the order of their chrF: good, middling and bad ones
 SPLIT_STATISTICS = ("pairs", "target_tokens", "pointers_per_100", "unknown_share", "reached_by_same_word_or_dictionary")
@@ -70,17 +77,11 @@ def gather_results(trained: TrainedExperiment, out: Path) -> None:
 
 def versions() -> dict[str, str]:
     """The versions of the programs that made the results."""
-    import torch
-
     return {"pointing": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
 def _training(run: PlannedRun) -> dict[str, Any]:
     """How a run was trained: its corpus, its updates, its time, its validations."""
-    from pointing.model.run import run_settings
-    from pointing.training.journal import read_journal
-    from pointing.training.state import read_state
-
     state, events = read_state(run.folder), read_journal(run.folder)
     rates = [event["words_per_second"] for event in events if event["event"] == "training"]
     validations = [event for event in events if event["event"] == "validation"]
@@ -106,8 +107,6 @@ def _numbers(event: Mapping[str, Any], words: bool) -> dict[str, Any]:
 
 
 def _corpus(folder: Path) -> dict[str, Any]:
-    from pointing.corpus.examples import Corpus
-
     corpus = Corpus(folder)
     statistics = corpus.about["statistics"].items()
     splits = {split: {key: numbers[key] for key in SPLIT_STATISTICS} for split, numbers in statistics}
@@ -119,7 +118,13 @@ def _evaluate_rows(
 ) -> dict[str, Any]:
     """The report on the systems of some rows, of which the first is the baseline; with comparisons to the rivals."""
     origins = [OutputOrigin.of(row, seed, trained.runs) for row in rows]
-    report = _evaluate(origins, files, out / "outputs" / re.sub(r"\W+", "-", test))
+    planned = [origin.planned for origin in origins]
+    loaded = {run.folder: load_run(run.folder) for run in planned}
+    folder = out / "outputs" / re.sub(r"\W+", "-", test)
+    systems = [system_with_outputs(origin, loaded[origin.planned.folder], files, folder) for origin in origins]
+    entities = any(run.config.pointers.uses_entities for run in planned)
+    tags = (files.source_tags, files.target_tags) if entities else (None, None)
+    report = evaluate(systems, EvaluationSet.read(files.source, [files.target], *tags))
     _write_examples(trained, rows, test, seed, report, files, out)
     values = report.json()
     return {**values, "comparisons": values["comparisons"] + _with_rivals(trained.experiment, rows, report)}
@@ -127,8 +132,6 @@ def _evaluate_rows(
 
 def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) -> list[dict[str, Any]]:
     """The comparisons of the rows with the experiment's rivals, if these are among the rows."""
-    from pointing.evaluation.report import compare
-
     names = {experiment.columns[column] for column in experiment.compared_columns}
     systems = [
         replace(system, measures=[measure for measure in system.measures if measure.name in names])
@@ -136,23 +139,10 @@ def _with_rivals(experiment: Experiment, rows: Sequence[Row], report: Report) ->
     ]
     comparisons: list[dict[str, Any]] = []
     for rival, row in zip(systems, rows, strict=True):
-        others = [system for system in systems[1:] if system.name != row.name]
-        if row.key in experiment.rivals and others:
-            comparisons += compare([rival, *others]).json()["comparisons"]
+        compared = [system for system in systems[1:] if system.name != row.name]
+        if row.key in experiment.rivals and compared:
+            comparisons += compare([rival, *compared]).json()["comparisons"]
     return comparisons
-
-
-def _evaluate(origins: Sequence[OutputOrigin], files: Parallel, folder: Path) -> Report:
-    from pointing.evaluation.evaluate import evaluate
-    from pointing.evaluation.measures import EvaluationSet
-    from pointing.model.run import load_run
-
-    planned = [origin.planned for origin in origins]
-    loaded = {run.folder: load_run(run.folder) for run in planned}
-    systems = [system_with_outputs(origin, loaded[origin.planned.folder], files, folder) for origin in origins]
-    entities = any(run.config.pointers.uses_entities for run in planned)
-    tags = (files.source_tags, files.target_tags) if entities else (None, None)
-    return evaluate(systems, EvaluationSet.read(files.source, [files.target], *tags))
 
 
 def _write_examples(
@@ -170,17 +160,14 @@ def _write_examples(
 
 def examples(systems: Sequence[Scored], files: Parallel) -> list[dict[str, Any]]:
     """The lines at fixed quantiles of the second system's chrF, out of the lines where this system copied a word."""
-    from sacrebleu.metrics.chrf import CHRF
-
-    references = [text for _, text in read_text(files.target)]
-    chrf = CHRF()
-    ranked = []
-    for number, output in enumerate(systems[1].outputs):
-        assert not isinstance(output, str)
-        if any(token.origin != "shortlist" for token in output.tokens):
-            score = chrf.sentence_score(output.text.lower(), [references[number].lower()]).score
-            ranked.append((score, number))
-    ranked.sort()
+    references, chrf = read_texts(files.target), CHRF()
+    outputs = {system.name: cast(Sequence[Output], system.outputs) for system in systems}  # our runs wrote them
+    second = outputs[systems[1].name]
+    ranked = sorted(
+        (chrf.sentence_score(output.text.lower(), [reference.lower()]).score, number)
+        for number, (output, reference) in enumerate(zip(second, references, strict=True))
+        if any(token.origin != "shortlist" for token in output.tokens)
+    )
     chosen = {ranked[round(quantile * (len(ranked) - 1))]: quantile for quantile in QUANTILES if ranked}
     return [
         {
@@ -188,17 +175,16 @@ def examples(systems: Sequence[Scored], files: Parallel) -> list[dict[str, Any]]
             "of": len(ranked),
             "line": number + 1,
             "chrF2": round(score, 1),
-            "source": _source(systems[1].outputs[number]),
+            "source": _source(second[number]),
             "reference": references[number],
-            "outputs": {system.name: _words(system.outputs[number]) for system in systems},
+            "outputs": {name: [(t.text, t.origin) for t in lines[number].tokens] for name, lines in outputs.items()},
         }
         for (score, number), quantile in chosen.items()
     ]
 
 
-def _source(output: Output | str) -> list[tuple[str, bool]]:
+def _source(output: Output) -> list[tuple[str, bool]]:
     """The raw source line in pieces, each with whether it was copied."""
-    assert not isinstance(output, str)
     line, copied = output.source, {token.source for token in output.tokens}
     pieces, last_end = [], 0
     for position, (start, end) in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True)):
@@ -206,12 +192,6 @@ def _source(output: Output | str) -> list[tuple[str, bool]]:
             pieces += [(line.text[last_end:start], False), (line.text[start:end], True)]
             last_end = end
     return [piece for piece in [*pieces, (line.text[last_end:], False)] if piece[0]]
-
-
-def _words(output: Output | str) -> list[tuple[str, str]]:
-    """The words of an output, each with its origin."""
-    assert not isinstance(output, str)
-    return [(token.text, token.origin) for token in output.tokens]
 
 
 def read_results(folder: Path) -> dict[str, Any]:

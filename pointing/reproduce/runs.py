@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pointing.config import CORPUS, Config, read_config
+from pointing.corpus.preparation import prepare
 from pointing.errors import Misuse
+from pointing.model.run import SETTINGS
 from pointing.reproduce.experiments import Experiment, Row
-from pointing.system.progress import following, progress
+from pointing.system.progress import following, progress, say
 from pointing.system.workers import cores, in_order
+from pointing.training import loop
+from pointing.training.journal import read_journal
+from pointing.training.state import finished_state
 
 
 class PlannedRun(NamedTuple):
@@ -85,11 +90,6 @@ def _corpus_name(config: Config) -> str:
 
 def train_runs(planned: Sequence[PlannedRun], workers: int | None = None) -> None:
     """Trains the runs that are not finished, several at a time: small matrices gain little from a second core."""
-    from pointing.corpus.preparation import prepare
-    from pointing.system.progress import say
-    from pointing.training import loop as training
-    from pointing.training.state import finished_state
-
     corpora = {run.corpus: run.config for run in planned}  # of finished runs too: the report has their statistics
     made_from = {folder: prepare(config, folder)[0].about["made_from"] for folder, config in corpora.items()}
     unfinished = [run for run in planned if finished_state(run.folder, run.config, made_from[run.corpus]) is None]
@@ -97,7 +97,7 @@ def train_runs(planned: Sequence[PlannedRun], workers: int | None = None) -> Non
     if workers < 2:
         for run in unfinished:
             say(f"\n{run.folder}")
-            training.train(run.config, run.corpus, run.folder, _has_begun(run))
+            loop.train(run.config, run.corpus, run.folder, _has_begun(run))
         return
     unfinished = [run._replace(config=_on_one_core(run.config)) for run in unfinished]
     for run in unfinished:
@@ -112,15 +112,11 @@ def train_runs(planned: Sequence[PlannedRun], workers: int | None = None) -> Non
 
 
 def _has_begun(run: PlannedRun) -> bool:
-    from pointing.model.run import SETTINGS
-
     return (run.folder / SETTINGS).exists()
 
 
 def _updates(run: PlannedRun) -> int:
     """The number of updates so far, by the run's journal."""
-    from pointing.training.journal import read_journal
-
     return max((line["update"] for line in read_journal(run.folder)), default=0)
 
 
@@ -138,8 +134,6 @@ def _nothing() -> None:
 
 def _train(run: PlannedRun) -> None:
     """Trains one run in a worker process, whose messages go to the run's log."""
-    from pointing.training.loop import train
-
     run.folder.parent.mkdir(parents=True, exist_ok=True)
     with _log(run).open("a", encoding="utf-8") as log, redirect_stderr(log):
-        train(run.config, run.corpus, run.folder, _has_begun(run))
+        loop.train(run.config, run.corpus, run.folder, _has_begun(run))

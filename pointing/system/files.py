@@ -8,13 +8,13 @@ import io
 import os
 import shutil
 import socket
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, cast
 
 from pointing.errors import Failure, Misuse
@@ -40,9 +40,7 @@ def read_blocks(path: str | Path, lines: int) -> Iterator[list[bytes]]:
 
 
 def without_end(line: bytes) -> bytes:
-    if line.endswith(b"\r\n"):
-        return line[:-2]
-    return line[:-1] if line.endswith(b"\n") else line
+    return line.removesuffix(b"\r\n").removesuffix(b"\n")
 
 
 def count_lines(path: str | Path) -> int:
@@ -109,11 +107,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     with _explain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        os.close(handle)
-        part = Path(name)
+        part = path.with_name(f".{path.name}.{token_hex(4)}.part")
+        part.touch(exist_ok=False)
         try:
-            part.chmod(0o666 & ~_umask())
             yield part
             part.replace(path)
         finally:
@@ -127,18 +123,16 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     with _explain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_left_behind(path)
-        mark = f".{path.name}.{socket.gethostname()}.{os.getpid()}."
-        part = Path(tempfile.mkdtemp(prefix=mark, suffix=".part", dir=path.parent))
+        part = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.{token_hex(4)}.part")
+        part.mkdir()
         try:
-            part.chmod(0o777 & ~_umask())
             yield part
+            old = part.with_suffix(".old.part")
+            old.mkdir()
             if path.exists():
-                old = Path(tempfile.mkdtemp(prefix=mark, suffix=".old.part", dir=path.parent))
                 path.replace(old / path.name)
-                part.replace(path)
-                shutil.rmtree(old)
-            else:
-                part.replace(path)
+            part.replace(path)
+            shutil.rmtree(old)
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
@@ -181,9 +175,3 @@ def _alive(process: int) -> bool:
     except PermissionError:  # the process exists, and belongs to another user
         pass
     return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

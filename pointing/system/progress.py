@@ -131,8 +131,7 @@ class _Lines:
         of = "" if self.total is None else f" of {self.total:,}"
         left = f", {max(0, self.total - self.done) / rate:.0f} s left" if self.total is not None and rate else ""
         note = f", {self.text}" if self.text else ""
-        line = f"{self.title}: {self.done:,}{of} {self.unit}, {_rounded(rate)} {self.unit}/s{left}{note}"
-        print(line, file=sys.stderr, flush=True)
+        say(f"{self.title}: {self.done:,}{of} {self.unit}, {_rounded(rate)} {self.unit}/s{left}{note}")
 
 
 def _rounded(rate: float) -> str:

@@ -18,11 +18,8 @@ class Journal:
 
     def __init__(self, folder: Path, update: int = 0) -> None:
         self.path = folder / METRICS
-        if update == 0:
-            write_text(self.path, "")
-        else:
-            earlier = [event for event in read_journal(folder) if event["update"] <= update]
-            write_text(self.path, "".join(json.dumps(event) + "\n" for event in earlier))
+        earlier = [event for event in read_journal(folder) if event["update"] <= update]
+        write_text(self.path, "".join(json.dumps(event) + "\n" for event in earlier))
         self.file = self.path.open("a", encoding="utf-8")
         self.board = _tensorboard(folder / "tensorboard", update)
 
@@ -33,15 +30,6 @@ class Journal:
         if self.board is not None:
             for name, number in _flat(numbers):
                 self.board.add_scalar(f"{event}/{name}", number, update)
-
-    def samples(self, update: int, texts: list[str]) -> None:
-        if self.board is not None:
-            for number, text in enumerate(texts, 1):
-                self.board.add_text(f"sample {number}", text, update)
-
-    def picture(self, name: str, update: int, figure: Any) -> None:
-        if self.board is not None:
-            self.board.add_figure(name, figure, update)
 
     def close(self) -> None:
         self.file.close()

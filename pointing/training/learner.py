@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from pointing.corpus.vectors import load_vectors
 from pointing.errors import Misuse
 from pointing.model.decoder import not_training
 from pointing.model.loss import form_log_likelihood, log_likelihood
+from pointing.model.run import make_model
 from pointing.model.seq2seq import Seq2Seq
 from pointing.system.world import Processes
 from pointing.training.optimizers import build_optimizer, clip_gradients, learning_rate
@@ -124,9 +126,8 @@ def _first_model(config: Config, corpus: Corpus, processes: Processes) -> Seq2Se
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
-    sparse = settings.large_vocabulary is not None
-    sizes = len(corpus.lexicon.source), len(corpus.lexicon.target)
-    model = Seq2Seq(config.model, *sizes, sparse, config.text.forms)
+    lexicon = replace(corpus.lexicon, config=config)  # a corpus may serve models of several settings
+    model = make_model(lexicon, sparse=settings.large_vocabulary is not None)
     _start_from_vectors(model, corpus)
     torch.manual_seed(settings.seed + 1_000_003 * processes.rank)
     return model.to(processes.device).train()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pointing.corpus.examples import Corpus, Split
 from pointing.corpus.preparation import prepare
 from pointing.errors import Failure, Misuse, Stopped
 from pointing.model.decoder import not_training
-from pointing.model.run import MODEL, STATE, check_free, start_run, write_tensors
+from pointing.model.run import MODEL, SETTINGS, STATE, check_free, start_run, write_tensors
 from pointing.system.progress import Progress, progress, say
 from pointing.system.world import Processes, processes
 from pointing.training.journal import Journal
@@ -34,7 +35,7 @@ def train(config: Config, corpus: Path, folder: Path, resume: bool = False) -> d
     with processes(config.training.device) as world:
         if not resume:
             check_free(folder)
-        elif not (folder / "config.yaml").exists():
+        elif not (folder / SETTINGS).exists():
             raise Misuse("there is no run to resume in this folder", folder)
         prepared = _first_process_first(world, lambda: prepare(config, corpus)[0])
         state = Trainer(config, prepared, folder, world, resume).run()
@@ -78,9 +79,8 @@ class Trainer:
                 batches = iter(self.batches)
                 while not state.is_finished(settings):
                     flags = bool(signals), self._should_save()
-                    update = self.learner.learn(
-                        [next(batches) for _ in range(settings.accumulate)], state.update + 1, flags
-                    )
+                    accumulated = list(islice(batches, settings.accumulate))
+                    update = self.learner.learn(accumulated, state.update + 1, flags)
                     self._count(update)
                     self._note(update, bar)
                     stop, save = update.flags

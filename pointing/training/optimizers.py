@@ -95,25 +95,15 @@ class Adam(RowOptimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
 
     def update(self, p: Tensor, grad: Tensor, statistics: list[Tensor], group: dict[str, Any]) -> None:
-        means, squares = statistics
+        (means, squares), (beta1, beta2) = statistics, group["betas"]
         if group["weight_decay"]:
             p.mul_(1 - group["lr"] * group["weight_decay"])
+        step = torch.tensor(float(group["step"] - 1), device=p.device)  # adam() adds 1
         adam(
-            [p],
-            [grad],
-            [means],
-            [squares],
-            max_exp_avg_sqs=[],
-            state_steps=[torch.tensor(float(group["step"] - 1), device=p.device)],  # adam() adds 1
-            fused=True,
-            amsgrad=False,
-            beta1=group["betas"][0],
-            beta2=group["betas"][1],
-            lr=group["lr"],
-            weight_decay=0.0,
-            eps=group["eps"],
-            maximize=False,
-        )
+            [p], [grad], [means], [squares], max_exp_avg_sqs=[], state_steps=[step],
+            lr=group["lr"], beta1=beta1, beta2=beta2, eps=group["eps"], weight_decay=0.0,
+            fused=True, amsgrad=False, maximize=False,
+        )  # fmt: skip
 
 
 def _in_the_order_of(p: Tensor, grad: Tensor) -> Tensor:

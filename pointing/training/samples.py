@@ -11,7 +11,6 @@ from pointing.evaluation.measures import words_in_form
 from pointing.evaluation.metrics import rouge, tokenised_bleu
 from pointing.generation.generator import Generator
 from pointing.generation.output import Output
-from pointing.generation.reader import Line
 from pointing.model.run import Run
 from pointing.model.seq2seq import Seq2Seq
 from pointing.system.progress import say
@@ -47,26 +46,24 @@ class Samples:
         if score == "bleu":
             measure = tokenised_bleu(hypotheses, [references])
         else:
-            measure = {each.name: each for each in rouge(hypotheses, [references])}["ROUGE-L F1"]
+            measure = next(m for m in rouge(hypotheses, [references]) if m.name == "ROUGE-L F1")
         return {score: measure.score or 0.0}
 
     def show(self, outputs: list[Output], journal: Journal, update: int) -> None:
         """Writes the outputs of `outputs()` to stderr and TensorBoard, copied words ⟦in brackets⟧."""
-        texts = []
-        for output, row in zip(outputs, self.rows, strict=True):
+        for number, (output, row) in enumerate(zip(outputs, self.rows, strict=True), 1):
             reference = self.dev[row]["target_text"]
-            texts.append(f"{visible(output.source.text)}\n  → {marked(output)}\n  = {visible(reference)}")
-        for text in texts:
+            text = f"{visible(output.source.text)}\n  → {marked(output)}\n  = {visible(reference)}"
             say(f"  {text}")
-        journal.samples(update, [text.replace("\n", "\n\n") for text in texts])
+            if journal.board is not None:
+                journal.board.add_text(f"sample {number}", text.replace("\n", "\n\n"), update)
         if journal.board is not None and outputs and plots.installed():
-            journal.picture("attention", update, plots.attention(outputs[0]))
+            journal.board.add_figure("attention", plots.attention(outputs[0]), update)
 
     def _greedy(self, rows: range | list[int], locations: bool = False) -> list[Output]:
         self.generator.weights_changed()  # since the last validation
-        lines: list[Line] = self.generator.read.prepared(self.dev, rows)
-        size = self.config.training.large_vocabulary
-        search = Search(beam=1, large_vocabulary=size, allow_unk=True)
+        lines = self.generator.read.prepared(self.dev, rows)
+        search = Search(beam=1, large_vocabulary=self.config.training.large_vocabulary, allow_unk=True)
         return self.generator.run(lines, search, locations=locations)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from pointing.config import Config, Training, idle_settings
 from pointing.errors import Misuse
@@ -61,7 +60,7 @@ def finished_state(folder: Path, config: Config, made_from: str) -> State | None
 
 def save_checkpoint(folder: Path, state: State, learner: Learner, made_from: str, processes: Processes) -> None:
     """Writes one checkpoint, in the first process, with the random state of every process."""
-    random = processes.gather(_random_state(processes.device))
+    random = processes.gather(_generator(processes.device).get_rng_state())
     if processes.first:
         tensors = learner.tensors() | {f"random.{rank}": generator for rank, generator in enumerate(random)}
         header = {"state": asdict(state), "made_from": made_from, **learner.counters()}
@@ -84,7 +83,7 @@ def load_checkpoint(folder: Path, config: Config, learner: Learner, made_from: s
         raise Misuse(f"this run has {len(random)} processes, not {world_size}: resume it with as many", path)
     put_tensors(tensors, learner.tensors(), path)
     learner.set_counters(**_counters(header))
-    _set_random_state(random[f"random.{processes.rank}"], processes.device)
+    _generator(processes.device).set_rng_state(random[f"random.{processes.rank}"])
     return _state(header)
 
 
@@ -129,13 +128,6 @@ def _keys(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
             yield prefix + name, value
 
 
-def _random_state(device: torch.device) -> Tensor:
-    """The state of the generator that draws noise and dropout."""
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
-def _set_random_state(state: Tensor, device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(state, device)
-    else:
-        torch.set_rng_state(state)
+def _generator(device: torch.device) -> Any:
+    """The module whose random generator draws noise and dropout. Of several GPUs, `processes` chose this process's."""
+    return torch.cuda if device.type == "cuda" else torch

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from pointing.config import Config
 from pointing.corpus.batches import plan
 from pointing.corpus.examples import Batch, Split
 from pointing.evaluation.copy_metrics import switch_scores
+from pointing.model.decoder import Decoder
 from pointing.model.loss import comparable, forms_right, log_likelihood, observed
-from pointing.model.seq2seq import Seq2Seq
 from pointing.system.world import Processes
 
 
@@ -35,17 +36,17 @@ class Measured(NamedTuple):
 
 
 @torch.no_grad()
-def validate(config: Config, model: Seq2Seq, split: Split, processes: Processes) -> dict[str, Any]:
+def validate(config: Config, model: Decoder, split: Split, processes: Processes) -> dict[str, Any]:
     """The numbers of one validation of a model in eval mode. Each process measures its share of the batches."""
     batches = plan(split.source_lengths, split.target_lengths, config.training.batch, config.training.batch_by, 0, 0)
     share = [
         _measure(config, model, split.batch(rows).to(processes.device))
         for rows in batches[processes.rank :: processes.world_size]
     ]
-    return _numbers(_joined(processes.gather(_joined(share))))
+    return _numbers(_joined(chain.from_iterable(processes.gather(share))))
 
 
-def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Measured:
+def _measure(config: Config, model: Decoder, batch: Batch) -> Measured:
     predicted = model(batch.x, batch.x_mask, batch.y, batch.x_form)
     log_p = log_likelihood(config, model, predicted, batch)
     comparable_log_p = (
@@ -57,7 +58,13 @@ def _measure(config: Config, model: Seq2Seq, batch: Batch) -> Measured:
     d, z = log_p.new_empty(0), mask.new_empty(0)
     if model.output.has_switch:
         d, z = model.output.switch(predicted[1][mask]).sigmoid(), shortlist[mask]
-    return Measured(_array(d), _array(z), len(batch.x), *sums)
+    return Measured(d.float().cpu().numpy(), z.cpu().numpy(), len(batch.x), *sums)
+
+
+def _joined(parts: Iterable[Measured]) -> Measured:
+    """Several measurements as one."""
+    d, z, *sums = zip(*parts, strict=True)
+    return Measured(np.concatenate(d), np.concatenate(z), *np.sum(sums, 1).tolist())
 
 
 def _numbers(measured: Measured) -> dict[str, Any]:
@@ -87,15 +94,3 @@ def _numbers(measured: Measured) -> dict[str, Any]:
             "bins": [bin._asdict() for bin in scores.bins],
         }
     return numbers
-
-
-def _joined(parts: list[Measured]) -> Measured:
-    """Several measurements as one."""
-    nothing = Measured(np.empty(0, np.float32), np.empty(0, np.bool_), *[0.0] * 8)
-    d, z, *sums = zip(nothing, *parts, strict=True)
-    return Measured(np.concatenate(d), np.concatenate(z), *np.array(sums).T.sum(0).tolist())
-
-
-def _array(x: Tensor) -> npt.NDArray[Any]:
-    array: npt.NDArray[Any] = x.float().cpu().numpy() if x.is_floating_point() else x.cpu().numpy()
-    return array

@@ -6,8 +6,7 @@ import pytest
 import tiny
 import torch
 
-from pointing.config import RarestWord
-from pointing.reproduce.rarest_word import RarestWordModel, RarestWordTask, error_rates, train_and_test
+from pointing.reproduce.rarest_word import RarestWord, RarestWordModel, RarestWordTask, error_rates, train_and_test
 
 
 def small(**changes):
