@@ -82,7 +82,7 @@ def _summed_out(name: str) -> list[Row]:
     ]
 
 
-SOFTMAX = {"model.output": "softmax", "pointers.unreachable": "unk"}  # it has no pointers to fall back on
+SOFTMAX = {"model.output": "softmax", "pointers.unreachable": "unk", "model.feed": "word"}  # it never points
 RELU = Row("relu", "NMT + PS, ReLU switch", {"model.switch.activation": "relu", "model.switch.residual": False})
 SUBWORDS = {**SOFTMAX, "pointers.policy": "none", "text.subwords": "bpe"}
 DICTIONARY = {"pointers.policy": "dictionary", "pointers.dictionary": "induced"}

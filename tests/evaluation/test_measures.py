@@ -84,7 +84,7 @@ def test_bleu_is_sacrebleus_of_the_same_text():
 
 def test_every_text_measure_is_there_once():
     assert list(scores(text_measures(["a"], EvaluationSet.read(None, [["a"]]), PLAIN))) == [
-        "BLEU, tokenised", "BLEU", "chrF2",
+        "BLEU, tokenised", "BLEU", "BLEU, lower-cased", "chrF2",
         "ROUGE-1 F1", "ROUGE-1 recall", "ROUGE-2 F1", "ROUGE-2 recall", "ROUGE-L F1", "ROUGE-L recall",
         "ROUGE-1 recall, 75 bytes", "ROUGE-2 recall, 75 bytes", "ROUGE-L recall, 75 bytes", "exact match",
     ]  # fmt: skip
