@@ -188,6 +188,8 @@ def evaluate(
     protect: Annotated[
         str | None, typer.Option(help="Measure protected spans: web, software, or kinds such as printf,tag.")
     ] = None,
+    glossary: Annotated[Path | None, typer.Option(help="Runs generate with these terms; how many are used.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Terms that stay as they are, one a line.")] = None,
     unk: Annotated[str, typer.Option(help="How an unknown word is written.")] = "<unk>",
     json_output: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -211,6 +213,7 @@ def evaluate(
         vocabulary=None if vocabulary is None else Vocabulary.load(vocabulary),
         training=training,
         protector=None if protect is None else Protector.named(protect),
+        terms=None if glossary is None and keep is None else evaluation.Terms(glossary, keep),
     )
     written = [] if out is None else report.write(out)
     if json_output:

@@ -28,8 +28,9 @@ from pointing.evaluation.measures import (
 )
 from pointing.evaluation.report import Report, Scored, compare
 from pointing.evaluation.significance import Resampling
-from pointing.evaluation.span_metrics import span_measures
+from pointing.evaluation.span_metrics import span_measures, term_measure
 from pointing.generation.generator import Generator
+from pointing.generation.glossary import Glossary, read_terms
 from pointing.generation.output import UNKNOWN, Output
 from pointing.model.run import Run, load_run
 from pointing.system.progress import track
@@ -49,6 +50,13 @@ class System(NamedTuple):
     search: Search = Search()
     outputs: Sequence[Output | str] | None = None  # None: the run generates them
     path: Path | None = None  # the run's folder, or the file of outputs
+
+
+class Terms(NamedTuple):
+    """The files of a user's glossary."""
+
+    glossary: Path | None
+    keep: Path | None
 
 
 class TextForm(NamedTuple):
@@ -103,12 +111,16 @@ def open_systems(paths: Sequence[str | Path], search: Search | None = None) -> l
     return systems
 
 
-def generate(system: System, source: Sequence[str | bytes], tags: Sequence[Tagged] | None = None) -> list[Output]:
+def generate(
+    system: System, source: Sequence[str | bytes], tags: Sequence[Tagged] | None = None, terms: Terms | None = None
+) -> list[Output]:
     """The outputs of a system's run, one for each line."""
     assert system.run is not None
     if system.run.config.pointers.needs_tags and tags is None:
         raise Misuse(f"{system.name} was trained on tagged entities: the source needs tags too (--source-tags)")
-    outputs = Generator(system.run).stream(source, system.search, tags=tags, window=LINES_PER_WINDOW)
+    generator = Generator(system.run)
+    glossary = None if terms is None else generator.glossary(*terms)
+    outputs = generator.stream(source, system.search, tags=tags, glossary=glossary, window=LINES_PER_WINDOW)
     return list(track(outputs, f"{system.name}: generating", len(source), "lines"))
 
 
@@ -120,6 +132,7 @@ def evaluate(
     vocabulary: Vocabulary | None = None,
     training: Path | None = None,
     protector: Protector | None = None,
+    terms: Terms | None = None,
     resampling: Resampling | None = None,
 ) -> Report:
     """Scores of every system, and the differences of the others from the first one.
@@ -127,7 +140,7 @@ def evaluate(
     Copy measures need a source and a shortlist. A run has its own; for a system without a run it is `vocabulary`, or
     else the first run's. Recall by frequency needs the target side's `training` text; by default it is the first
     run's, if that file still exists. Protected spans are those that `protector` finds in the source; by default the
-    first run's that has some.
+    first run's that has some. With `terms`, runs that can point generate with this glossary.
     """
     form = form or TextForm()
     if not systems:
@@ -157,6 +170,8 @@ def evaluate(
         shortlist=vocabulary or next(iter(shortlists), None),
         training=training_words,
         protector=protector or next((found for run in runs if (found := make_protector(run.config.text))), None),
+        terms=terms,
+        glossary=None if terms is None else Glossary(read_terms(*terms), source),
         unk=form.unk,
     )
     about = {
@@ -182,6 +197,8 @@ class _Scorer:
     shortlist: Vocabulary | None  # of whole words, for systems that have none
     training: TrainingWords | None
     protector: Protector | None  # finds the spans that must come through unchanged
+    terms: Terms | None  # the files of the user's glossary
+    glossary: Glossary | None  # the same as the texts' tokenizer finds it
     unk: str
 
     def score(self, system: System, notes: list[str]) -> Scored:
@@ -192,7 +209,8 @@ class _Scorer:
             about |= {"update": run.about.get("update"), "search": system.search.model_dump()}
         if outputs is None:
             start = time.monotonic()
-            outputs = generate(system, self.test.source or [], self.test.source_tags)
+            terms = self.terms if run is not None and run.model.output.can_point else None
+            outputs = generate(system, self.test.source or [], self.test.source_tags, terms)
             about["seconds"] = round(time.monotonic() - start, 3)
         if (
             run is not None
@@ -208,9 +226,11 @@ class _Scorer:
         if run is None or not run.config.pointers.uses_entities:
             test = replace(test, reference_tags=None)
         measures, bins = text_measures(outputs, test, self.compared), None
+        texts = [output if isinstance(output, str) else output.text for output in outputs]
         if test.source is not None and self.protector is not None:
-            texts = [output if isinstance(output, str) else output.text for output in outputs]
             measures += span_measures(test.source_texts, texts, self.protector)
+        if test.source is not None and self.glossary is not None:
+            measures.append(term_measure(test.source_texts, texts, self.glossary, self.tokenizers[0]))
         shortlist = self._shortlist(system, notes)
         if test.source is not None and shortlist is not None:
             own = run or self.first

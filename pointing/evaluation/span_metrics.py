@@ -13,7 +13,9 @@ import numpy as np
 from pointing import __version__
 from pointing.errors import Misuse
 from pointing.evaluation.significance import Floats, Measure, ratio
+from pointing.generation.glossary import Glossary
 from pointing.text.protected import PRESETS, Protector, keeps_order
+from pointing.text.tokenizer import Tokenizer
 
 LOST, INVENTED = "spans lost", "spans invented"  # measures that are counts
 
@@ -42,6 +44,20 @@ def span_measures(sources: Sequence[str], outputs: Sequence[str], protector: Pro
         measure(LOST, columns[:, 4:5], _total),
         measure(INVENTED, columns[:, 5:6], _total),
     ]
+
+
+def term_measure(sources: Sequence[str], outputs: Sequence[str], glossary: Glossary, tokenizer: Tokenizer) -> Measure:
+    """Share of the glossary's terms in the sources that stand in the outputs as the glossary writes them.
+
+    Each occurrence counts, whatever the case of its letters.
+    """
+    rows = []
+    for source, output in zip(sources, outputs, strict=True):
+        wanted = Counter(text.lower() for text in glossary.written(source, tokenizer(source)))
+        used = sum(min(count, output.lower().count(text)) for text, count in wanted.items())
+        rows.append([used, sum(wanted.values())])
+    signature = f"glossary-terms-used|case:lc|version:{__version__}"
+    return Measure("glossary terms used", signature, np.array(rows, np.float64), ratio)
 
 
 def _counts(source: str, output: str, protector: Protector) -> tuple[int, int, int, int, int, int]:

@@ -47,6 +47,11 @@ def read_kept(path: str | Path) -> list[Term]:
     return [Term(line.strip(), None) for _, line in read_text(Path(path)) if _has_content(line)]
 
 
+def read_terms(glossary: Path | None, keep: Path | None) -> list[Term]:
+    """The terms of both files."""
+    return [*([] if glossary is None else read_glossary(glossary)), *([] if keep is None else read_kept(keep))]
+
+
 def _has_content(line: str) -> bool:
     return bool(line.strip()) and not line.startswith("#")
 
@@ -104,6 +109,15 @@ class Glossary:
             ends.append(end)
             place += max(size, 1)
         return Tokens(words, starts, ends)
+
+    def written(self, line: str, tokens: Tokens) -> list[str]:
+        """What the terms of a line are to be written as, in the order of the line."""
+        marked = self.mark(line, tokens)
+        return [
+            self.targets[word] or line[start:end]
+            for word, start, end in zip(*marked, strict=True)
+            if word in self.targets
+        ]
 
 
 def _key(words: Sequence[str]) -> tuple[str, ...]:

@@ -3,8 +3,10 @@
 import pytest
 
 from pointing.errors import Misuse
-from pointing.evaluation.span_metrics import span_measures
+from pointing.evaluation.span_metrics import span_measures, term_measure
+from pointing.generation.glossary import Glossary, Term
 from pointing.text.protected import Protector
+from pointing.text.tokenizer import Tokenizer
 
 SOFTWARE = Protector.named("software")
 
@@ -72,3 +74,12 @@ def test_sources_and_outputs_must_be_as_many():
         span_measures(["a"], ["b", "c"], SOFTWARE)
     with pytest.raises(Misuse, match="no kind 'colour'"):
         Protector.named("colour")
+
+
+def test_terms_used_by_hand():
+    glossary = Glossary([Term("file", "fichier"), Term("GNOME", None)], Tokenizer(lowercase=True))
+    sources = ["File and file in GNOME", "a file", "none"]
+    outputs = ["Fichier et dossier dans gnome", "un fichier fichier", "fichier"]
+    measure = term_measure(sources, outputs, glossary, Tokenizer(lowercase=True))
+    assert measure.numbers.tolist() == [[2, 3], [1, 1], [0, 0]]
+    assert measure.score == pytest.approx(75)
