@@ -18,7 +18,7 @@ from pointing.text.aligner import induce
 from pointing.text.tokenizer import Tokenizer
 
 SHORTEST = 4  # letters
-SURE, SHARE, PAIRS = 0.5, 0.8, 2  # of the link; of the targets; at least
+SURE, SHARE, PAIRS = 0.4, 0.8, 2  # of the link; of the targets; at least
 
 
 def terms(source: list[str], target: list[str]) -> list[tuple[str, str]]:

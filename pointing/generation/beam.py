@@ -25,7 +25,7 @@ from torch import Tensor
 
 from pointing.config import Search
 from pointing.corpus.examples import Batch
-from pointing.generation.reader import ARGUMENT, TAG
+from pointing.generation.spans import Spans
 from pointing.model.decoder import SearchForm, of_parents
 from pointing.model.fast_output import NO_WORD, Continuations, Routes, top
 from pointing.text.vocabulary import EOS
@@ -53,7 +53,7 @@ def search(
     *,
     candidates: Tensor | None = None,
     placeholders: int = 0,
-    protected: Tensor | None = None,
+    spans: Spans | None = None,
     locations: bool = False,
 ) -> list[list[Hypothesis]]:
     """For each source of the batch up to `nbest` hypotheses, best first, all different; at least one.
@@ -62,19 +62,18 @@ def search(
     may stand there twice. Of the target vocabulary's entity `placeholders` only those that the source has can be
     chosen. With `locations` hypotheses keep their l_t.
 
-    `protected` (B, J) marks the positions that every hypothesis copies exactly once. Those of one kind follow one
-    another as in the source, except for the kind ANYWHERE (generation/reader.py). The model must be able to point.
+    `spans` are what every hypothesis has to copy exactly once; then the model must be able to point.
     """
     batch = batch.to(model.device)
     candidates = None if candidates is None else candidates.to(model.device)
     with torch.inference_mode():
         routes = Routes(model.output, batch.source_words, batch.x_mask, settings, candidates, placeholders)
-        spans = None if protected is None or not bool(protected.any()) else _Spans(protected.to(model.device), routes.V)
         beam = _Beam(settings, batch, locations or settings.unk_replace, spans)
         state = model.read(batch.x, batch.x_mask, batch.x_form)
         while True:
             predicted, state = model.step(state)
-            parent = beam.advance(*routes(*predicted, beam.repeated()), predicted.log_l)
+            pulled = None if spans is None else spans.pulled()
+            parent = beam.advance(*routes(*predicted, beam.repeated(), pulled), predicted.log_l)
             live = beam.leave()
             if live is not None:
                 if not len(live):
@@ -83,45 +82,6 @@ def search(
                 state, parent = model.keep_sources(state, live), parent[live]
             state, forms = model.follow(state, parent, beam.last)
             beam.record_forms(forms)
-
-
-class _Spans:
-    """Which protected positions each hypothesis has copied, and what it may therefore write next.
-
-    Each position is copied once, and no hypothesis ends before it has copied them all. If one would rather end, or has
-    no room for other words, only the positions that it lacks may follow.
-    """
-
-    def __init__(self, protected: Tensor, V: int) -> None:
-        self.protected, self.V = protected, V  # (B, J)
-        self.missing = (protected > 0).unsqueeze(1)  # (B, K, J), the positions that are not copied yet
-
-    def allowed(self, log_p: Tensor, end: Tensor, room: Tensor) -> Tensor:
-        """log p of the continuations (B, K, M) with -inf where one is not allowed; the last J are the positions.
-
-        `end` (B, K, M) is True where a hypothesis would end; `room` (B,) is how many words may follow before that.
-        """
-        J = self.protected.shape[1]
-        next_ones = self.missing
-        for kind in (ARGUMENT, TAG):
-            of_kind = self.missing & (self.protected == kind).unsqueeze(1)
-            next_ones = next_ones & ~(of_kind & (of_kind.int().cumsum(-1) > 1))  # unless another one comes first
-        count = self.missing.sum(-1, keepdim=True)  # (B, K, 1)
-        best_end = log_p.masked_fill(~end, -math.inf).amax(-1, keepdim=True)
-        only_spans = (count >= room[:, None, None]) | ((best_end >= log_p.amax(-1, keepdim=True)) & (count > 0))
-        forbidden = end & (count > 0) | only_spans & (count > 0)
-        words, positions = forbidden[..., :-J], forbidden[..., -J:]
-        free = (self.protected == 0).unsqueeze(1)
-        positions = torch.where(free, positions, ~next_ones)
-        return log_p.masked_fill(torch.cat([words, positions], -1), -math.inf)
-
-    def advance(self, parent: Tensor, choice: Tensor) -> None:
-        """The new hypotheses, each by its parent and its choice (B, K')."""
-        position = torch.arange(self.protected.shape[1], device=choice.device)
-        self.missing = of_parents(self.missing, parent) & (choice.unsqueeze(-1) != self.V + position)
-
-    def keep_sources(self, live: Tensor) -> None:
-        self.protected, self.missing = self.protected[live], self.missing[live]
 
 
 class _Step(NamedTuple):
@@ -138,7 +98,7 @@ class _Step(NamedTuple):
 class _Beam:
     """The K best hypotheses of each source, and how they came about."""
 
-    def __init__(self, settings: Search, batch: Batch, locations: bool, spans: _Spans | None = None) -> None:
+    def __init__(self, settings: Search, batch: Batch, locations: bool, spans: Spans | None = None) -> None:
         self.settings, self.locations, self.spans = settings, locations, spans
         (B, J), device = batch.x.shape, batch.x.device
         length = batch.x_mask.sum(1) - 1  # without the end of sentence
@@ -147,7 +107,7 @@ class _Beam:
             allowed = (settings.max_ratio * length).clamp(max=settings.max_length).ceil().long() + WORDS_BEYOND_RATIO
             self.limit = self.limit.minimum(allowed)
         if spans is not None:
-            self.limit = self.limit.maximum((spans.protected > 0).sum(1))
+            self.limit = self.limit.maximum(spans.required)
         self.rows = torch.arange(B, device=device)  # the sources' rows in the batch
         self.covered = batch.x_mask & (batch.source_words != EOS)  # (B, J), the positions of the coverage penalty
         # Of each hypothesis, one of each source at the first step and K from the second step on:

@@ -24,7 +24,8 @@ from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis, search
 from pointing.generation.glossary import Glossary, Mode, Term, read_glossary, read_kept
 from pointing.generation.output import Output
-from pointing.generation.reader import Line, LineReader, as_batch, protected_positions
+from pointing.generation.reader import Line, LineReader, as_batch, positions_of_spans
+from pointing.generation.spans import Spans
 from pointing.generation.writer import Writer
 from pointing.model.decoder import SearchForm, not_training
 from pointing.model.run import Run
@@ -121,7 +122,7 @@ class Generator:
                 settings,
                 candidates=self._candidates(batch, settings),
                 placeholders=self.lexicon.target.placeholders,
-                protected=protected_positions(lines_of_batch) if self.model.output.can_point else None,
+                spans=self._spans(lines_of_batch, model.device),
                 locations=locations,
             )
 
@@ -145,6 +146,13 @@ class Generator:
             taken = max(1, int(np.searchsorted(padded, budget, side="right")))
             yield order[:taken].tolist()
             order = order[taken:]
+
+    def _spans(self, lines: Sequence[Line], device: torch.device) -> Spans | None:
+        """What the outputs of these lines have to have, if the model can point."""
+        if not self.model.output.can_point or not any(line.has_spans for line in lines):
+            return None
+        protected, aliases = (torch.from_numpy(array).to(device) for array in positions_of_spans(lines))
+        return Spans(protected, aliases, len(self.lexicon.target))
 
     def _candidates(self, batch: Batch, settings: Search) -> Tensor | None:
         if settings.large_vocabulary is None:

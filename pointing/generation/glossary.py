@@ -1,7 +1,7 @@
 """Terms of the user at generation: how they are to be written, or that they stay as they are.
 
-A term of the source becomes one token that the model does not know. It is a place to point at like a name, and
-pointing there writes what the glossary says. The rules:
+A term of the source becomes one token, which the model reads as the term's last word. Pointing there writes what the
+glossary says, and where the model looks at a term, it is drawn to it. The rules:
 
 - Words are compared as the tokenizer finds them. An entry with a capital matches the same capitals first; any entry
   matches without regard to case.
@@ -37,6 +37,13 @@ class Term(NamedTuple):
     target: str | None  # None: it stays as it is written in the source
 
 
+class FoundTerm(NamedTuple):
+    """A term in a line."""
+
+    target: str | None
+    head: str  # its last word, as which the model reads it
+
+
 def read_glossary(path: str | Path) -> list[Term]:
     """Lines of a source term, a tab and a target term; empty lines and lines that begin with # are left out."""
     return [_term(path, number, line) for number, line in read_text(Path(path)) if _has_content(line)]
@@ -70,7 +77,7 @@ class Glossary:
 
     def __init__(self, terms: Iterable[Term], tokenizer: Tokenizer, mode: Mode = "guaranteed") -> None:
         self.kind = GUARANTEED if mode == "guaranteed" else ENCOURAGED
-        self.targets: dict[str, str | None] = {}  # of the words of terms that were found: what they are written as
+        self.found: dict[str, FoundTerm] = {}  # by the words of the tokens that terms became
         self._exact: dict[tuple[str, ...], Term] = {}
         self._terms: dict[tuple[str, ...], Term] = {}
         for term in terms:
@@ -103,7 +110,7 @@ class Glossary:
                 term = self._exact.get(tuple(text.split())) or self._terms[key[place : place + size]]
                 seen[text] = seen.get(text, 0) + 1
                 word = protected_word(self.kind, seen[text], text)
-                self.targets[word] = term.target
+                self.found[word] = FoundTerm(term.target, tokens.words[place + size - 1])
             words.append(word)
             starts.append(start)
             ends.append(end)
@@ -114,9 +121,9 @@ class Glossary:
         """What the terms of a line are to be written as, in the order of the line."""
         marked = self.mark(line, tokens)
         return [
-            self.targets[word] or line[start:end]
+            self.found[word].target or line[start:end]
             for word, start, end in zip(*marked, strict=True)
-            if word in self.targets
+            if word in self.found
         ]
 
 

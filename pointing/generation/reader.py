@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +12,20 @@ from pointing.corpus.encoding import as_read, decode_line, encode_lines
 from pointing.corpus.examples import Batch, Split, make_batch, padded
 from pointing.corpus.lexicon import Lexicon
 from pointing.errors import Misuse
-from pointing.generation.glossary import ENCOURAGED, Glossary
+from pointing.generation.glossary import ENCOURAGED, GUARANTEED, Glossary
 from pointing.text.entities import Tagged, anonymize
 from pointing.text.protected import is_protected, keeps_order, kind_of, protected_text
 from pointing.text.token_arrays import Longs, TokenArrays, from_tokens, running_sums, tokenize_lines
 from pointing.text.tokenizer import Tokens
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from pointing.text.vocabulary import UNK
 
 Ints = npt.NDArray[np.int32]
 # How a protected position is copied: exactly once, anywhere; or in the order of the source's other format arguments, so
-# that each gets its value; or in the order of its other tags, so that these stay nested.
-ANYWHERE, ARGUMENT, TAG = 1, 2, 3
+# that each gets its value; or in the order of its other tags, so that these stay nested. Terms of the user's glossary:
+# exactly once, or at most once.
+ANYWHERE, ARGUMENT, TAG, TERM, HINT = 1, 2, 3, 4, 5
+MARKED_KINDS = {"tag": TAG, GUARANTEED: TERM, ENCOURAGED: HINT}
+NO_WORD = -1  # stands where there is no word
 SHORTEST_LIMIT = 200  # tokens of a line that are read at least, however short the lines of the training were
 PIECES_OF_A_TOKEN = 4  # with subwords, a line is cut after so many pieces for each token of that limit
 
@@ -41,16 +42,21 @@ class Line(NamedTuple):
     warning: str | None = None
     pieces: Pieces | None = None
     forms: Ints | None = None  # (J,) how each token is written (text/forms.py)
-    protected: Ints | None = None  # (J,) ANYWHERE, ARGUMENT or TAG at positions that every output copies once; else 0
-    terms: frozenset[int] = frozenset()  # the positions of terms of the user's glossary
+    protected: Ints | None = None  # (J,) how each protected position is copied, ANYWHERE …; else 0
+    aliases: Mapping[int, int] = {}  # of each glossary term's position: the target id of what it writes, or NO_WORD
 
     @property
     def in_words(self) -> Line:
         """The line as its words, if it is cut into pieces."""
         return self if self.pieces is None else self.pieces.words
 
-    def is_protected(self, position: int) -> bool:
-        return self.protected is not None and bool(self.protected[position])
+    @property
+    def has_spans(self) -> bool:
+        return self.protected is not None and bool(self.protected.any())
+
+    def is_span(self, position: int) -> bool:
+        """True for a protected span of the text; False for a glossary's term and all else."""
+        return self.protected is not None and 0 < self.protected[position] < TERM
 
     def raw(self, position: int) -> str:
         """A token as it was written."""
@@ -102,7 +108,7 @@ class LineReader:
         tokens = _cut(tokens, self.longest, "tokens", warnings)
         pieces, token_of_piece = as_read(tokens, self.lexicon.source)
         if token_of_piece is None:
-            return self._lines(texts, tokens, warnings, {} if glossary is None else glossary.targets)
+            return self._lines(texts, tokens, warnings, glossary)
         longest = PIECES_OF_A_TOKEN * self.longest
         token_of_piece = token_of_piece[pieces.positions() < longest]
         pieces = _cut(pieces, longest, "pieces", warnings)
@@ -131,29 +137,41 @@ class LineReader:
         return lines
 
     def _lines(
-        self,
-        texts: Sequence[str],
-        tokens: TokenArrays,
-        warnings: Sequence[list[str]],
-        terms: Mapping[str, str | None] | None = None,
+        self, texts: Sequence[str], tokens: TokenArrays, warnings: Sequence[list[str]], glossary: Glossary | None = None
     ) -> list[Line]:
-        ids, source_words, translations, forms = encode_lines(self.lexicon, tokens)
-        first = _first(tokens)
-        terms = terms or {}
-        written = [terms.get(word, other) for word, other in zip(tokens.words, translations, strict=True)]
+        encoded = encode_lines(self.lexicon, tokens)
+        terms = {} if glossary is None else glossary.found
+        targets = {word: term.target for word, term in terms.items()}
+        written = [targets.get(word, other) for word, other in zip(tokens.words, encoded.translations, strict=True)]
         kinds = np.fromiter(map(_protection, tokens.words), np.int32, len(tokens.words))[tokens.ids]
-        is_term = np.fromiter((word in terms for word in tokens.words), bool, len(tokens.words))[tokens.ids]
-        # A span or a term is a word of its own, also if the shortlist has a word that is written so.
+        # A span is a word of its own, also if the shortlist has a word that is written so.
         own = len(self.lexicon.target) + tokens.positions().astype(np.int32)
-        source_words = np.where((kinds > 0) | is_term, own, source_words)
+        source_words = np.where(kinds > 0, own, encoded.source_words)
+        ids = encoded.ids
+        if terms:  # a term is read as its last word
+            heads = {number: terms[word].head for number, word in enumerate(tokens.words) if word in terms}
+            head_ids = dict(zip(heads, self.lexicon.source.ids(heads.values()).tolist(), strict=True))
+            ids = np.array([head_ids.get(word, x) for word, x in zip(tokens.ids.tolist(), ids.tolist(), strict=True)])
+        first = _first(tokens)
         lines = []
         for row, text in enumerate(texts):
             here = slice(first[row], first[row + 1])
-            translated = [written[word] for word in tokens.ids[here].tolist()]
-            columns = (tokens.starts[here], tokens.ends[here], ids[here], source_words[here], translated)
-            line = Line(text, *columns, "; ".join(warnings[row]) or None, None, forms[here], kinds[here])
-            lines.append(line._replace(terms=frozenset(np.flatnonzero(is_term[here]).tolist())) if terms else line)
+            words = tokens.ids[here].tolist()
+            columns = (tokens.starts[here], tokens.ends[here], ids[here], source_words[here])
+            warning = "; ".join(warnings[row]) or None
+            line = Line(text, *columns, [written[w] for w in words], warning, None, encoded.forms[here], kinds[here])
+            if terms:
+                names = ((place, tokens.words[word]) for place, word in enumerate(words))
+                aliases = {place: self._alias(targets[name]) for place, name in names if name in terms}
+                line = line._replace(aliases=aliases)
+            lines.append(line)
         return lines
+
+    def _alias(self, target: str | None) -> int:
+        """The shortlist's id of a term's target, if that is one of its words."""
+        words = [] if target is None else self.lexicon.tokenization.target.words(target)
+        number = self.lexicon.target[words[0]] if len(words) == 1 else UNK
+        return NO_WORD if number == UNK else number
 
     def _tagged(self, text: str, tags: Tagged | None, warnings: list[str]) -> Tokens:
         """A line's tokens as its tags cut it, with its names as placeholders if they were so in training."""
@@ -180,11 +198,12 @@ def _cut(tokens: TokenArrays, longest: int, unit: str, warnings: Sequence[list[s
 
 def _protection(word: str) -> int:
     """Whether outputs copy a source token exactly once, and in the order of which others."""
-    if not is_protected(word) or kind_of(word) == ENCOURAGED:
+    if not is_protected(word):
         return 0
-    if kind_of(word) == "tag":
-        return TAG
-    return ARGUMENT if keeps_order(protected_text(word), kind_of(word)) else ANYWHERE
+    kind = kind_of(word)
+    if kind in MARKED_KINDS:
+        return MARKED_KINDS[kind]
+    return ARGUMENT if keeps_order(protected_text(word), kind) else ANYWHERE
 
 
 def _first(tokens: TokenArrays) -> Longs:
@@ -205,13 +224,13 @@ def as_batch(lines: Sequence[Line]) -> Batch:
     return make_batch(np.arange(len(lines)), x, source_words, lengths, nothing, nothing, none, written)
 
 
-def protected_positions(lines: Sequence[Line]) -> Tensor | None:
-    """(B, J) the positions that search has to copy, of lines as `as_batch` pads them; None if there are none."""
-    marks = [line.protected for line in lines if line.protected is not None]
-    if not any(mark.any() for mark in marks):
-        return None
-    import torch
-
-    lengths = np.array([len(line.ids) for line in lines])
-    starts = running_sums(lengths)[:-1]
-    return torch.from_numpy(padded(np.concatenate(marks), starts, lengths, int(lengths.max()) + 1))
+def positions_of_spans(lines: Sequence[Line]) -> tuple[Longs, Longs]:
+    """(B, J) how each position is protected, and its alias or NO_WORD, of lines as `as_batch` pads them."""
+    width = max(len(line.ids) for line in lines) + 1
+    protected, aliases = np.zeros((len(lines), width), np.int64), np.full((len(lines), width), NO_WORD, np.int64)
+    for row, line in enumerate(lines):
+        if line.protected is not None:
+            protected[row, : len(line.ids)] = line.protected
+        for position, alias in line.aliases.items():
+            aliases[row, position] = alias
+    return protected, aliases

@@ -13,7 +13,7 @@ from pointing.generation.beam import Hypothesis
 from pointing.generation.output import UNKNOWN, Floats, Output, Token, WordOrigin
 from pointing.generation.reader import Line, Pieces
 from pointing.text.entities import position_of_entity
-from pointing.text.forms import CAPITAL, join, write_word
+from pointing.text.forms import join, write_word
 from pointing.text.protected import Protector
 from pointing.text.subwords import ends_word, without_mark
 from pointing.text.tokenizer import Tokenizer
@@ -50,7 +50,7 @@ class Writer:
             return self.tokenizer.detokenize([token.text for token in tokens])
         if self.tokenizer.protector is None:
             return join((token.text, token.form) for token in tokens)
-        protected = [token.source is not None and line.in_words.is_protected(token.source) for token in tokens]
+        protected = [token.source is not None and line.in_words.is_span(token.source) for token in tokens]
         return join_apart([(token.text, token.form) for token in tokens], protected, self.tokenizer.protector)
 
     def tokens(self, hypothesis: Hypothesis, line: Line) -> list[Token]:
@@ -67,19 +67,21 @@ class Writer:
             )
             for t in range(words)
         ]
+        if line.aliases:
+            tokens = _with_terms(tokens, hypothesis.choices.tolist(), line)
         if line.pieces is not None:
             tokens = _words_of_pieces(tokens, (hypothesis.choices == UNK).tolist(), line, line.pieces)
-        return [self._in_case(token, line, place == 0) for place, token in enumerate(tokens)] if self.forms else tokens
+        return [self._in_case(token, line) for token in tokens] if self.forms else tokens
 
-    def _in_case(self, token: Token, line: Line, first: bool) -> Token:
+    def _in_case(self, token: Token, line: Line) -> Token:
         """A token in the case of its form.
 
-        Protected spans stay as they are, and so do terms of a glossary, but for the first letter of an output.
+        Protected spans and kept terms stay as they are, and so does a glossary's term that has capitals. A term in
+        lower case is written like other words.
         """
         if token.source is not None:
-            if token.source in line.terms and not (first and token.form % 4 == CAPITAL and token.origin == "glossary"):
-                return token
-            if line.in_words.is_protected(token.source) and token.source not in line.terms:
+            is_fixed = token.origin == "copied" or token.text != token.text.lower()
+            if line.in_words.is_span(token.source) or (token.source in line.aliases and is_fixed):
                 return token
         return replace(token, text=write_word(token.text, token.form))
 
@@ -95,7 +97,7 @@ class Writer:
         span = int(line.starts[position]), int(line.ends[position])
         translation = line.translations[position]
         if translation is not None:
-            origin: WordOrigin = "glossary" if position in line.terms else "translated"
+            origin: WordOrigin = "glossary" if position in line.aliases else "translated"
             return Token(translation, origin, position, span, *rest)
         return Token(line.raw(position), "copied", position, span, *rest)
 
@@ -108,6 +110,22 @@ class Writer:
         if choice == UNK and self.unk_replace and location is not None and len(location):
             return int((location if line.protected is None else np.where(line.protected > 0, -1, location)).argmax())
         return None
+
+
+def _with_terms(tokens: list[Token], choices: list[int], line: Line) -> list[Token]:
+    """The tokens, where a shortlist word is that of a term which no pointer wrote as the glossary's."""
+    pointed = {token.source for token in tokens}
+    open_terms = [(position, alias) for position, alias in line.aliases.items() if position not in pointed]
+    found = list(tokens)
+    for place, (token, choice) in enumerate(zip(tokens, choices, strict=False)):
+        term = next((term for term in open_terms if term[1] == choice), None)
+        if token.source is None and term is not None:
+            open_terms.remove(term)
+            position = term[0]
+            span = int(line.starts[position]), int(line.ends[position])
+            text = line.translations[position] or token.text
+            found[place] = replace(token, text=text, origin="glossary", source=position, span=span)
+    return found
 
 
 def _words_of_pieces(tokens: Sequence[Token], is_unk: Sequence[bool], line: Line, pieces: Pieces) -> list[Token]:

@@ -28,6 +28,7 @@ from pointing.text.vocabulary import EOS, FIRST, UNK
 
 NO_WORD = -1  # stands where there is no word
 TOP_BLOCK = 32  # `top` first looks at the largest of so many numbers
+PULL = 0.5  # the part of the shortlist's probability that goes to a glossary's term where the model looks at it
 LOGITS_IN_CACHE = 2**17  # numbers of the logits that are worked on at a time
 
 
@@ -94,14 +95,27 @@ class Routes:
         self.sources = Sources(*(part[live] for part in self.sources))
 
     def __call__(
-        self, readout: Tensor, evidence: Tensor, log_l: Tensor, blocked: Tensor | None = None
+        self,
+        readout: Tensor,
+        evidence: Tensor,
+        log_l: Tensor,
+        blocked: Tensor | None = None,
+        pulled: Tensor | None = None,
     ) -> tuple[Continuations, Tensor]:
-        """The continuations, and d_t (B, K). Words `blocked` (B, K, N), some of them NO_WORD, are left out."""
+        """The continuations, and d_t (B, K). Words `blocked` (B, K, N), some of them NO_WORD, are left out.
+
+        Where the model looks at positions `pulled` (B, K, J), a part PULL of the shortlist's probability goes to them.
+        """
         B, K, J = log_l.shape
         switch = self.switch(evidence)  # (B, K), the logit of d_t
         word = self.sources.source_words.unsqueeze(1).expand(B, K, J)
         choice = self.V + torch.arange(J, device=word.device).expand(B, K, J)
         by_position = F.logsigmoid(-switch).unsqueeze(-1) + exact(log_l)  # (B, K, J)
+        log_d = F.logsigmoid(switch)
+        if pulled is not None:
+            to_pulled = PULL * exact(log_l).exp().masked_fill(~pulled, 0.0)  # (B, K, J)
+            by_position = torch.logaddexp(by_position, log_d.unsqueeze(-1) + to_pulled.log())
+            log_d = log_d + torch.log1p(-to_pulled.sum(-1))
         by_positions, out = self._by_positions(by_position)
         if blocked is not None:
             out = out | (word.unsqueeze(3) == blocked.unsqueeze(2)).any(3)
@@ -111,7 +125,7 @@ class Routes:
         logits = flat.view(B, K, -1)  # (B, K, C)
         if self.ids is not None:
             logits.masked_fill_(self.sources.outside.unsqueeze(1), -math.inf)  # and so in `flat`
-        shift = (F.logsigmoid(switch) - log_total(flat).view(B, K)).unsqueeze(-1)  # (B, K, 1)
+        shift = (log_d - log_total(flat).view(B, K)).unsqueeze(-1)  # (B, K, 1)
         column = self.sources.column.unsqueeze(1).expand(B, K, J)
         by_shortlist = (shift + logits.gather(-1, column)).masked_fill(
             ~self.sources.competes.unsqueeze(1), -math.inf

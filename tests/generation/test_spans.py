@@ -5,10 +5,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_beam import SOURCES, V, batch_of, make, search
+from test_beam import SOURCES, V, batch_of, make
+from test_beam import search as search_freely
 
 from pointing.config import Search
-from pointing.generation.reader import ANYWHERE, ARGUMENT, TAG
+from pointing.generation.reader import ANYWHERE, ARGUMENT, HINT, TAG, TERM
+from pointing.generation.spans import Spans
+from pointing.model.fast_output import PULL, FastOutput, Routes
 from pointing.text.vocabulary import EOS
 
 WORDS = ((20, 3, 21, 22, 4), (23,), (3, 4, 5), (24, 25, 26, 27), (5, 28, 29))
@@ -18,6 +21,11 @@ MARKS = ((ARGUMENT, 0, ARGUMENT, ANYWHERE, 0), (ANYWHERE,), (0, 0, 0), (TAG, TAG
 def marks_of(*rows):
     width = max(map(len, rows)) + 1
     return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
+
+
+def search(model, batch, settings, protected, aliases=None):
+    aliases = torch.full_like(protected, -1) if aliases is None else aliases
+    return search_freely(model, batch, settings, spans=Spans(protected, aliases, V))
 
 
 def pointed(hypothesis):
@@ -63,8 +71,8 @@ def test_without_marks_the_search_is_what_it_was():
     for seed in range(5):
         model, batch = make(seed=seed), batch_of(*SOURCES)
         plain, marked = (
-            search(model, batch, Search(nbest=3), protected=protected)
-            for protected in (None, torch.zeros(batch.x.shape, dtype=torch.long))
+            search_freely(model, batch, Search(nbest=3), spans=spans)
+            for spans in (None, Spans(torch.zeros_like(batch.x), torch.full_like(batch.x, -1), V))
         )
         for before, after in zip(plain, marked, strict=True):
             assert [h.choices.tolist() for h in before] == [h.choices.tolist() for h in after]
@@ -80,3 +88,44 @@ def test_a_batch_gives_what_its_sources_give_one_by_one(seed, beam):
         (alone,) = search(model, batch_of(WORDS[row]), chosen, protected=marks_of(MARKS[row]))
         assert hypotheses[0].choices.tolist() == alone[0].choices.tolist()
         np.testing.assert_allclose(hypotheses[0].score, alone[0].score)
+
+
+def test_a_term_is_written_once_by_its_pointer_or_by_the_same_word_of_the_shortlist():
+    marks, terms = marks_of((TERM, 0, TERM, 0)), (0, 2)
+    aliases = torch.full_like(marks, -1)
+    aliases[0, list(terms)] = 6
+    routes = set()
+    for seed in range(40):
+        (hypotheses,) = search(make(seed=seed, scale=1.5), batch_of((20, 3, 21, 4)), Search(beam=3), marks, aliases)
+        pointers = [position for position in pointed(hypotheses[0]) if position in terms]
+        by_word = hypotheses[0].choices.tolist().count(6)
+        assert len(pointers) == len(set(pointers))
+        assert len(pointers) + by_word >= 2
+        routes.add((len(pointers), by_word))
+    assert {(2, 0), (1, 1)} <= routes
+
+
+def test_a_hint_may_be_left_out_and_is_never_written_twice():
+    counts = set()
+    for seed in range(40):
+        marks = marks_of((HINT, 0, ANYWHERE))
+        (hypotheses,) = search(make(seed=seed, scale=1.5), batch_of((20, 3, 21)), Search(max_length=8), marks)
+        counts.add(pointed(hypotheses[0]).count(0))
+        assert pointed(hypotheses[0]).count(2) == 1
+    assert counts == {0, 1}
+
+
+@torch.inference_mode()
+def test_a_look_at_a_term_draws_the_shortlists_probability_to_it():
+    model, batch = make(seed=2), batch_of((3, 20, 4))
+    routes = Routes(FastOutput(model.output), batch.source_words, batch.x_mask, Search(beam=V))
+    predicted = model(batch.x, batch.x_mask, torch.zeros(1, 1, dtype=torch.long))
+    pulled = torch.tensor([[[False, True, False, False]]])
+    (free, _), (drawn, _) = (routes(*predicted, None, pull) for pull in (None, pulled))
+    d, look = model.output.switch(predicted.evidence).sigmoid().item(), predicted.log_l.exp()[0, 0, 1].item()
+    at = free.choice[0, 0].tolist().index(V + 1)
+    assert free.log_p[0, 0, at].exp().item() == pytest.approx((1 - d) * look)
+    assert drawn.log_p[0, 0, at].exp().item() == pytest.approx((1 - d) * look + PULL * d * look)
+    word = free.choice[0, 0].tolist().index(7)
+    ratio = (drawn.log_p[0, 0, word] - free.log_p[0, 0, word]).exp().item()
+    assert ratio == pytest.approx(1 - PULL * look)
