@@ -72,8 +72,8 @@ def search(
         state = model.read(batch.x, batch.x_mask, batch.x_form)
         while True:
             predicted, state = model.step(state)
-            pulled = None if spans is None else spans.pulled()
-            parent = beam.advance(*routes(*predicted, beam.repeated(), pulled), predicted.log_l)
+            terms = None if spans is None else spans.terms()
+            parent = beam.advance(*routes(*predicted, beam.repeated(), terms), predicted.log_l)
             live = beam.leave()
             if live is not None:
                 if not len(live):

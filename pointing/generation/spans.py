@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pointing.generation.reader import ARGUMENT, HINT, TAG, TERM
 from pointing.model.decoder import of_parents
+from pointing.model.fast_output import Terms
 
 
 class Spans:
@@ -32,9 +33,11 @@ class Spans:
         """(B,) how many positions must be copied."""
         return ((self.protected > 0) & (self.protected != HINT)).sum(1)
 
-    def pulled(self) -> Tensor | None:
-        """(B, K, J) the terms that are not written yet: what looks at them is drawn to them. None without terms."""
-        return self.missing & (self.protected >= TERM).unsqueeze(1) if self.has_terms else None
+    def terms(self) -> Terms | None:
+        """The terms that are not written yet; None if no source has any."""
+        if not self.has_terms:
+            return None
+        return Terms(self.missing & (self.protected >= TERM).unsqueeze(1), self.aliases)
 
     def allowed(self, log_p: Tensor, end: Tensor, room: Tensor) -> Tensor:
         """log p of the continuations (B, K, M) with -inf where one is not allowed; the last J are the positions.

@@ -10,10 +10,10 @@ from statistics import fmean
 import numpy as np
 
 from pointing.generation.beam import Hypothesis
-from pointing.generation.output import UNKNOWN, Floats, Output, Token, WordOrigin
+from pointing.generation.output import UNKNOWN, Floats, Output, Token
 from pointing.generation.reader import Line, Pieces
 from pointing.text.entities import position_of_entity
-from pointing.text.forms import join, write_word
+from pointing.text.forms import case_of, join, write_word
 from pointing.text.protected import Protector
 from pointing.text.subwords import ends_word, without_mark
 from pointing.text.tokenizer import Tokenizer
@@ -80,8 +80,9 @@ class Writer:
         lower case is written like other words.
         """
         if token.source is not None:
-            is_fixed = token.origin == "copied" or token.text != token.text.lower()
-            if line.in_words.is_span(token.source) or (token.source in line.aliases and is_fixed):
+            term = line.translations[token.source]
+            is_fixed = token.source in line.aliases and (term is None or term != term.lower())
+            if is_fixed or line.in_words.is_span(token.source):
                 return token
         return replace(token, text=write_word(token.text, token.form))
 
@@ -96,9 +97,15 @@ class Writer:
             return Token(text, "shortlist", None, None, *rest)
         span = int(line.starts[position]), int(line.ends[position])
         translation = line.translations[position]
+        if translation is not None and position in line.aliases:
+            text = (
+                translation
+                if translation != translation.lower()
+                else write_word(translation, case_of(line.raw(position)))
+            )
+            return Token(text, "glossary", position, span, *rest)
         if translation is not None:
-            origin: WordOrigin = "glossary" if position in line.aliases else "translated"
-            return Token(translation, origin, position, span, *rest)
+            return Token(translation, "translated", position, span, *rest)
         return Token(line.raw(position), "copied", position, span, *rest)
 
     def _position(self, choice: int, line: Line, location: Floats | None) -> int | None:
@@ -115,15 +122,17 @@ class Writer:
 def _with_terms(tokens: list[Token], choices: list[int], line: Line) -> list[Token]:
     """The tokens, where a shortlist word is that of a term which no pointer wrote as the glossary's."""
     pointed = {token.source for token in tokens}
-    open_terms = [(position, alias) for position, alias in line.aliases.items() if position not in pointed]
+    open_terms = {position: alias for position, alias in line.aliases.items() if position not in pointed}
     found = list(tokens)
     for place, (token, choice) in enumerate(zip(tokens, choices, strict=False)):
-        term = next((term for term in open_terms if term[1] == choice), None)
-        if token.source is None and term is not None:
-            open_terms.remove(term)
-            position = term[0]
+        position = next((position for position, alias in open_terms.items() if alias == choice), None)
+        if token.source is None and position is not None:
+            del open_terms[position]
             span = int(line.starts[position]), int(line.ends[position])
-            text = line.translations[position] or token.text
+            term = line.translations[position] or token.text
+            text = (
+                token.text if term == token.text.lower() else term
+            )  # a term in lower case as the word is usually written
             found[place] = replace(token, text=text, origin="glossary", source=position, span=span)
     return found
 

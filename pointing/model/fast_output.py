@@ -28,7 +28,9 @@ from pointing.text.vocabulary import EOS, FIRST, UNK
 
 NO_WORD = -1  # stands where there is no word
 TOP_BLOCK = 32  # `top` first looks at the largest of so many numbers
-PULL = 0.5  # the part of the shortlist's probability that goes to a glossary's term where the model looks at it
+# Where the model looks at a glossary's term, in proportion to l_t: the part of the shortlist's probability that goes to
+# the position, of terms outside the shortlist and of its words; and what is added to the logit of such a word.
+PULL, PULL_TO_KNOWN, FAVOUR = 0.5, 0.4, 4.0
 LOGITS_IN_CACHE = 2**17  # numbers of the logits that are worked on at a time
 
 
@@ -56,6 +58,13 @@ class Sources(NamedTuple):
     competes: Tensor  # (B, J) True if the word has a column
     absent: Tensor  # (B, P) True for each entity placeholder that the source does not have
     outside: Tensor  # (B, C) True for each competing word that is no candidate of this source; (B, 0) if all words are
+
+
+class Terms(NamedTuple):
+    """Positions of the source that are to be written in a given way (a user's glossary)."""
+
+    open: Tensor  # (B, K, J) True for a term that is not written yet
+    words: Tensor  # (B, J) the word of the shortlist that writes it, or NO_WORD
 
 
 class Continuations(NamedTuple):
@@ -100,11 +109,11 @@ class Routes:
         evidence: Tensor,
         log_l: Tensor,
         blocked: Tensor | None = None,
-        pulled: Tensor | None = None,
+        terms: Terms | None = None,
     ) -> tuple[Continuations, Tensor]:
         """The continuations, and d_t (B, K). Words `blocked` (B, K, N), some of them NO_WORD, are left out.
 
-        Where the model looks at positions `pulled` (B, K, J), a part PULL of the shortlist's probability goes to them.
+        Where the model looks at one of the `terms`, it is drawn to what this is to be written as.
         """
         B, K, J = log_l.shape
         switch = self.switch(evidence)  # (B, K), the logit of d_t
@@ -112,10 +121,14 @@ class Routes:
         choice = self.V + torch.arange(J, device=word.device).expand(B, K, J)
         by_position = F.logsigmoid(-switch).unsqueeze(-1) + exact(log_l)  # (B, K, J)
         log_d = F.logsigmoid(switch)
-        if pulled is not None:
-            to_pulled = PULL * exact(log_l).exp().masked_fill(~pulled, 0.0)  # (B, K, J)
-            by_position = torch.logaddexp(by_position, log_d.unsqueeze(-1) + to_pulled.log())
-            log_d = log_d + torch.log1p(-to_pulled.sum(-1))
+        known_terms = None
+        if terms is not None:
+            look = exact(log_l).exp().masked_fill(~terms.open, 0.0)  # (B, K, J)
+            known = (terms.words != NO_WORD).unsqueeze(1)
+            known_terms = self._column(terms.words).unsqueeze(1).expand(B, K, J), FAVOUR * look.masked_fill(~known, 0.0)
+            pull = look * torch.where(known, PULL_TO_KNOWN, PULL)
+            by_position = torch.logaddexp(by_position, log_d.unsqueeze(-1) + pull.log())
+            log_d = log_d + torch.log1p(-pull.sum(-1))
         by_positions, out = self._by_positions(by_position)
         if blocked is not None:
             out = out | (word.unsqueeze(3) == blocked.unsqueeze(2)).any(3)
@@ -123,6 +136,8 @@ class Routes:
             return Continuations(by_positions.masked_fill(out, -math.inf), choice, word), torch.sigmoid(switch)
         flat = exact(self.logits(readout.flatten(0, 1))[0])
         logits = flat.view(B, K, -1)  # (B, K, C)
+        if known_terms is not None:
+            logits.scatter_add_(-1, *known_terms)  # and so in `flat`
         if self.ids is not None:
             logits.masked_fill_(self.sources.outside.unsqueeze(1), -math.inf)  # and so in `flat`
         shift = (log_d - log_total(flat).view(B, K)).unsqueeze(-1)  # (B, K, 1)

@@ -1,5 +1,7 @@
 """Protected positions in search: every hypothesis copies each exactly once, whatever the model would rather do."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from test_beam import search as search_freely
 from pointing.config import Search
 from pointing.generation.reader import ANYWHERE, ARGUMENT, HINT, TAG, TERM
 from pointing.generation.spans import Spans
-from pointing.model.fast_output import PULL, FastOutput, Routes
+from pointing.model.fast_output import FAVOUR, PULL, PULL_TO_KNOWN, FastOutput, Routes, Terms
 from pointing.text.vocabulary import EOS
 
 WORDS = ((20, 3, 21, 22, 4), (23,), (3, 4, 5), (24, 25, 26, 27), (5, 28, 29))
@@ -116,16 +118,24 @@ def test_a_hint_may_be_left_out_and_is_never_written_twice():
 
 
 @torch.inference_mode()
-def test_a_look_at_a_term_draws_the_shortlists_probability_to_it():
+def test_a_look_at_a_term_draws_the_model_to_it():
     model, batch = make(seed=2), batch_of((3, 20, 4))
     routes = Routes(FastOutput(model.output), batch.source_words, batch.x_mask, Search(beam=V))
     predicted = model(batch.x, batch.x_mask, torch.zeros(1, 1, dtype=torch.long))
-    pulled = torch.tensor([[[False, True, False, False]]])
-    (free, _), (drawn, _) = (routes(*predicted, None, pull) for pull in (None, pulled))
+    opened = torch.tensor([[[False, True, False, False]]])
+    unknown, known = (Terms(opened, torch.tensor([[-1, word, -1, -1]])) for word in (-1, 7))
+    (free, _), (drawn, _), (chosen, _) = (routes(*predicted, None, terms) for terms in (None, unknown, known))
     d, look = model.output.switch(predicted.evidence).sigmoid().item(), predicted.log_l.exp()[0, 0, 1].item()
-    at = free.choice[0, 0].tolist().index(V + 1)
-    assert free.log_p[0, 0, at].exp().item() == pytest.approx((1 - d) * look)
-    assert drawn.log_p[0, 0, at].exp().item() == pytest.approx((1 - d) * look + PULL * d * look)
-    word = free.choice[0, 0].tolist().index(7)
-    ratio = (drawn.log_p[0, 0, word] - free.log_p[0, 0, word]).exp().item()
-    assert ratio == pytest.approx(1 - PULL * look)
+
+    def p(ways, choice):
+        return ways.log_p[0, 0, ways.choice[0, 0].tolist().index(choice)].exp().item()
+
+    # outside the shortlist: a part of the shortlist's probability goes to the position
+    assert p(free, V + 1) == pytest.approx((1 - d) * look)
+    assert p(drawn, V + 1) == pytest.approx((1 - d) * look + PULL * d * look)
+    assert p(drawn, 7) == pytest.approx(p(free, 7) * (1 - PULL * look))
+    # a word of the shortlist: less goes to the position, and the word's logit is raised
+    assert p(chosen, V + 1) == pytest.approx((1 - d) * look + PULL_TO_KNOWN * d * look)
+    shares = [p(free, 7) / d, p(chosen, 7) / (d * (1 - PULL_TO_KNOWN * look))]  # of the shortlist's softmax
+    odds = [share / (1 - share) for share in shares]
+    assert math.log(odds[1] / odds[0]) == pytest.approx(FAVOUR * look)
