@@ -30,7 +30,7 @@ from pointing.evaluation.report import Report, Scored, compare
 from pointing.evaluation.significance import Resampling
 from pointing.evaluation.span_metrics import span_measures, term_measure
 from pointing.generation.generator import Generator
-from pointing.generation.glossary import Glossary, read_terms
+from pointing.generation.glossary import Glossary, make_terms
 from pointing.generation.output import UNKNOWN, Output
 from pointing.model.run import Run, load_run
 from pointing.system.progress import track
@@ -171,7 +171,7 @@ def evaluate(
         training=training_words,
         protector=protector or next((found for run in runs if (found := make_protector(run.config.text))), None),
         terms=terms,
-        glossary=None if terms is None else Glossary(read_terms(*terms), source),
+        glossary=None if terms is None else Glossary(make_terms(*terms), source),
         unk=form.unk,
     )
     about = {

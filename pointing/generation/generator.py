@@ -22,7 +22,7 @@ from pointing.corpus.batches import CandidateTranslations, candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis, search
-from pointing.generation.glossary import Glossary, Mode, Term, read_glossary, read_kept
+from pointing.generation.glossary import Glossary, Mode, make_terms
 from pointing.generation.output import Output
 from pointing.generation.reader import Line, LineReader, as_batch, positions_of_spans
 from pointing.generation.spans import Spans
@@ -68,12 +68,7 @@ class Generator:
         mode: Mode = "guaranteed",
     ) -> Glossary:
         """Terms for `generate`: how they are written, and which stay as they are. Both may be files."""
-        if isinstance(terms, str | Path):
-            entries = read_glossary(terms)
-        else:
-            entries = [Term(source, target) for source, target in (terms or {}).items()]
-        kept = read_kept(keep) if isinstance(keep, str | Path) else [Term(term, None) for term in keep or ()]
-        return Glossary([*entries, *kept], self.lexicon.tokenization.source, mode)
+        return Glossary(make_terms(terms, keep), self.lexicon.tokenization.source, mode)
 
     def stream(
         self,

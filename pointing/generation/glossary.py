@@ -12,7 +12,7 @@ glossary says, and where the model looks at a term, it is drawn to it. The rules
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -22,14 +22,15 @@ from pointing.text.protected import protected_text, protected_word
 from pointing.text.tokenizer import Tokenizer, Tokens
 
 Mode = Literal["guaranteed", "encouraged"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 GUARANTEED, ENCOURAGED = "term", "hint"  # kinds of protected words
 
 
 def parse_mode(name: str) -> Mode:
-    if name not in get_args(Mode):
-        raise Misuse(f"--glossary-mode {name}: there are {' and '.join(get_args(Mode))}")
-    mode: Mode = "guaranteed" if name == "guaranteed" else "encouraged"
-    return mode
+    for mode in MODES:
+        if mode == name:
+            return mode
+    raise Misuse(f"--glossary-mode {name}: there are {' and '.join(MODES)}")
 
 
 class Term(NamedTuple):
@@ -54,9 +55,16 @@ def read_kept(path: str | Path) -> list[Term]:
     return [Term(line.strip(), None) for _, line in read_text(Path(path)) if _has_content(line)]
 
 
-def read_terms(glossary: Path | None, keep: Path | None) -> list[Term]:
-    """The terms of both files."""
-    return [*([] if glossary is None else read_glossary(glossary)), *([] if keep is None else read_kept(keep))]
+def make_terms(
+    glossary: Mapping[str, str] | str | Path | None = None, keep: Iterable[str] | str | Path | None = None
+) -> list[Term]:
+    """How terms are written, and terms that stay as they are. Both may be files."""
+    if isinstance(glossary, str | Path):
+        terms = read_glossary(glossary)
+    else:
+        terms = [Term(source, target) for source, target in (glossary or {}).items()]
+    kept = read_kept(keep) if isinstance(keep, str | Path) else [Term(term, None) for term in keep or ()]
+    return [*terms, *kept]
 
 
 def _has_content(line: str) -> bool:

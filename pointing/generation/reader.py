@@ -13,6 +13,7 @@ from pointing.corpus.examples import Batch, Split, make_batch, padded
 from pointing.corpus.lexicon import Lexicon
 from pointing.errors import Misuse
 from pointing.generation.glossary import ENCOURAGED, GUARANTEED, Glossary
+from pointing.model.fast_output import NO_WORD
 from pointing.text.entities import Tagged, anonymize
 from pointing.text.protected import is_protected, keeps_order, kind_of, protected_text
 from pointing.text.token_arrays import Longs, TokenArrays, from_tokens, running_sums, tokenize_lines
@@ -25,7 +26,6 @@ Ints = npt.NDArray[np.int32]
 # exactly once, or at most once.
 ANYWHERE, ARGUMENT, TAG, TERM, HINT = 1, 2, 3, 4, 5
 MARKED_KINDS = {"tag": TAG, GUARANTEED: TERM, ENCOURAGED: HINT}
-NO_WORD = -1  # stands where there is no word
 SHORTEST_LIMIT = 200  # tokens of a line that are read at least, however short the lines of the training were
 PIECES_OF_A_TOKEN = 4  # with subwords, a line is cut after so many pieces for each token of that limit
 
