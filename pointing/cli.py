@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from pointing import __version__
-from pointing.documents.command import translate
 from pointing.errors import Failure, Misuse, Stopped
 from pointing.reproduce.command import app as reproduce
+from pointing.translation.command import translate
 
 app = typer.Typer(
     help="Sequence-to-sequence models that copy the words they do not know.",
@@ -82,9 +82,10 @@ def prepare(
 
     Run again with nothing changed, it does nothing.
     """
-    from pointing.config import read_config
     from pointing.corpus import statistics
     from pointing.corpus.preparation import prepare as prepare_corpus
+    from pointing.settings_file import read_config
+    from pointing.system.progress import say
 
     folder = out or Path("corpora") / config.stem
     settings = read_config(config, changes or ())
@@ -92,6 +93,8 @@ def prepare(
     if json_output:
         print(json.dumps(statistics.corpus_statistics(corpus, settings.training)))
         return
+    for warning in statistics.corpus_warnings(corpus, settings):
+        say(f"warning: {warning}")
     for table in statistics.statistics_tables(corpus, settings.training):
         table.show()
     for row in islice(corpus.split("train").rows_with_pointers(len(corpus.lexicon.target)), show):
@@ -114,7 +117,7 @@ def train(
 
     On several processes or machines: torchrun --nproc-per-node N -m pointing train CONFIG. Ctrl-C keeps a checkpoint.
     """
-    from pointing.config import read_config
+    from pointing.settings_file import read_config
     from pointing.training import loop as training
 
     folder = out or Path("runs") / config.stem
@@ -146,9 +149,10 @@ def generate(
     threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Of the CPU.")] = None,
 ) -> None:
     """Lines in, lines out, in order: an output for each line, and of each of its words where it came from."""
-    from pointing.config import Search, checked, parse_changes
+    from pointing.config import Search, checked
     from pointing.generation.command import Kind, print_outputs
     from pointing.generation.glossary import parse_mode
+    from pointing.settings_file import parse_changes
 
     settings = checked(Search, {"beam": beam, "nbest": nbest, **parse_changes(changes or ())})
     if json_output + show + tokenized > 1:
@@ -197,9 +201,10 @@ def evaluate(
 
     The first one is what the others are compared with.
     """
-    from pointing.config import Search, checked, parse_changes
+    from pointing.config import Search, checked
     from pointing.evaluation import evaluate as evaluation
     from pointing.evaluation.measures import EvaluationSet
+    from pointing.settings_file import parse_changes
     from pointing.text.protected import Protector
     from pointing.text.vocabulary import Vocabulary
 

@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from pointing.errors import Misuse
+from pointing.checking import Settings as Settings
+from pointing.checking import checked as checked
 
 Positive = Annotated[int, Field(gt=0)]
-
-
-class Settings(BaseModel):
-    """Base of all settings: an unknown key is an error, and values cannot change after the check."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-Checked = TypeVar("Checked", bound=Settings)
-
-
-def checked(kind: type[Checked], values: Mapping[str, Any], file: str | Path | None = None) -> Checked:
-    """Settings made from `values`; raises a Misuse that names every wrong key and suggests the nearest right one."""
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        raise Misuse("; ".join(_explain(kind, problem) for problem in error.errors()), file) from None
-
-
-def _explain(kind: type[BaseModel], problem: Any) -> str:
-    key = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        near = get_close_matches(problem["loc"][-1], _keys(kind, problem["loc"][:-1]), n=1, cutoff=0.5)
-        return f"{key}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
-    message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] != "missing" and not isinstance(problem["input"], Mapping):
-        message += f", not {problem['input']!r}"
-    return f"{key}: {message}" if key else message
-
-
-def _keys(kind: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
-    """The keys that exist in the section that `path` leads to."""
-    for name in path:
-        annotation = kind.model_fields[name].annotation if name in kind.model_fields else None
-        choices = [annotation, *get_args(annotation)]  # of `Section | None`, both
-        sections = [choice for choice in choices if isinstance(choice, type) and issubclass(choice, BaseModel)]
-        if not sections:
-            return []
-        kind = sections[0]
-    return list(kind.model_fields)
 
 
 class Parallel(Settings):
@@ -64,15 +24,65 @@ class Parallel(Settings):
     target_tags: Path | None = None
 
 
+def _as_list(value: Any) -> Any:
+    return (value,) if isinstance(value, str | Path) else value
+
+
+class Table(Settings):
+    """Files with both sides in them: CSV, TSV, JSONL, PO, XLIFF, or text with a tab between the sides.
+
+    `train: strings.csv` and `train: [a.po, b.po]` are short for `train: {files: [...]}`.
+    """
+
+    files: Annotated[tuple[Path, ...], Field(min_length=1), BeforeValidator(_as_list)]
+    source_column: str | None = None  # its name, or its number from 1 in a file without a header; null: guessed
+    target_column: str | None = None
+    key_column: str | None = None  # rows with the same value in it stay together when dev and test are split off
+
+
+def _form_of_files(value: Any) -> str:
+    return "(table)" if isinstance(value, Table) or (isinstance(value, Mapping) and "files" in value) else "(two files)"
+
+
+def _named_files(value: Any) -> Any:
+    """A file, or a list of files, as what it is short for."""
+    if not isinstance(value, str | Path | list | tuple | Mapping | Settings):
+        raise ValueError("should be a file, a list of files, or two files as source and target")
+    return {"files": value} if isinstance(value, str | Path | list | tuple) else value
+
+
+Files = Annotated[
+    Annotated[Parallel, Tag("(two files)")] | Annotated[Table, Tag("(table)")],
+    Discriminator(_form_of_files),
+    BeforeValidator(_named_files),
+]
+
+
+class HeldOut(Settings):
+    """What is split off from the training data where no dev, or neither dev nor test, is given."""
+
+    dev: Positive | None = None  # pairs; null: a twentieth, but 100 (of few pairs a tenth) to 2,000
+    test: Positive | None = None
+    seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 1
+
+
 class Data(Settings):
-    train: Parallel
-    dev: Parallel  # for validation
-    test: Parallel | None = None
+    train: Files
+    dev: Files | None = None  # for validation; null: split off from train
+    test: Files | None = None  # null: split off from train if dev is, else there is none
+    held_out: HeldOut = HeldOut()
     languages: tuple[str, str] = ("en", "fr")  # of source and target; the Moses tokenizer and detokenising need them
 
-    def splits(self) -> dict[str, Parallel]:
+    def given(self) -> dict[str, Parallel | Table]:
+        """The splits that have files of their own."""
         splits = {"train": self.train, "dev": self.dev, "test": self.test}
         return {name: files for name, files in splits.items() if files is not None}
+
+    def split_off(self) -> list[str]:
+        """The splits that are taken from the training data."""
+        if self.dev is not None:
+            return []
+        return ["dev"] if self.test is not None else ["dev", "test"]
 
 
 class Text(Settings):
@@ -115,6 +125,9 @@ class VocabularySize(Settings):
     source: Annotated[int, Field(gt=2)] | None = 30_000  # including the end of sentence and the unknown word
     target: Annotated[int, Field(gt=2)] | None = 30_000  # the shortlist; it includes the same two
     min_count: Positive = 1  # words seen less often in the training text are left out
+    copied_min_count: Positive | None = None
+    """The same for words that are nearly always copied: of the target's words those that the source holds too, such as
+    names. Left out of both vocabularies, they are unknown in training, so that pointing is learned. null: min_count."""
 
 
 class Pointers(Settings):
@@ -303,6 +316,8 @@ class Config(Settings):
         if self.pointers.uses_entities or self.pointers.dictionary is not None:
             key = "pointers.dictionary" if self.pointers.dictionary is not None else "policy entities"
             raise ValueError(f"{key} is for whole words, which text.subwords cuts into pieces: one or the other")
+        if self.vocabulary.copied_min_count is not None:
+            raise ValueError("vocabulary.copied_min_count is for whole words, which text.subwords cuts into pieces")
         if self.vocabulary.source is None or self.vocabulary.target is None:
             raise ValueError("text.subwords merges until the vocabulary is full: give vocabulary.source and .target")
         return self
@@ -318,7 +333,11 @@ class Config(Settings):
     def _entities_have_tags(self) -> Config:
         if not self.pointers.uses_entities or self.pointers.tagger is not None:
             return self
-        for name, files in self.data.splits().items():
+        for name, files in self.data.given().items():
+            if isinstance(files, Table):
+                raise ValueError(
+                    f"data.{name}: policy entities needs two files of lines, with tags, or pointers.tagger"
+                )
             if files.source_tags is None or files.target_tags is None:
                 needed = f"data.{name}.source_tags and data.{name}.target_tags"
                 raise ValueError(f"policy entities needs tags: {needed}, or a spaCy pipeline as pointers.tagger")
@@ -338,57 +357,8 @@ def idle_settings(config: Config) -> dict[str, str]:
         reasons["model.tied"] = "there is no shortlist with model.output: pointer-network"
     if "word2vec" not in (config.embeddings.source, config.embeddings.target):
         reasons["embeddings.width"] = "it is for word2vec; vectors from a file have their own width"
-    default = Config.model_construct()
+    if not config.data.split_off():
+        reason = "data.dev is given, so nothing is split off"
+        reasons |= {f"data.held_out.{name}": reason for name in HeldOut.model_fields}
+    default = Config.model_construct(data=Data.model_construct(held_out=HeldOut()))
     return {key: reason for key, reason in reasons.items() if attrgetter(key)(config) != attrgetter(key)(default)}
-
-
-def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = ()) -> Config:
-    """Settings of a new experiment: a YAML file, with changes such as "model.hidden=256" or {"model.hidden": 256}.
-
-    Settings that would do nothing are refused here. A run that was made with such settings can still be loaded.
-    """
-    values = _read_yaml(Path(path))
-    for key, value in (changes if isinstance(changes, Mapping) else parse_changes(changes)).items():
-        *outer, last = key.split(".")
-        section = values
-        for name in outer:
-            section = section.setdefault(name, {})
-            if not isinstance(section, dict):
-                raise Misuse(f"--set {key}: {name} is not a section")
-        section[last] = value
-    config = checked(Config, values, path)
-    if idle := [f"{key} does nothing: {reason}" for key, reason in idle_settings(config).items()]:
-        raise Misuse("; ".join(idle), path)
-    return config
-
-
-def _read_yaml(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        values = yaml.safe_load(path.read_bytes())
-    except OSError as error:
-        raise Misuse(f"cannot be read: {error.strerror}", path) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error)
-        raise Misuse(f"not YAML: {problem}", path, None if mark is None else mark.line + 1) from None
-    if not isinstance(values, dict):
-        raise Misuse("settings are sections with keys; see docs/configuration.md", path)
-    return values
-
-
-def parse_changes(changes: Sequence[str]) -> dict[str, Any]:
-    """The keys and values of `--set key=value` options; values are read as YAML."""
-    import yaml
-
-    values = {}
-    for change in changes:
-        key, equals, value = change.partition("=")
-        if not equals:
-            raise Misuse(f"--set {change}: write it as section.key=value")
-        try:
-            values[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise Misuse(f"--set {change}: {value!r} is not a YAML value") from None
-    return values

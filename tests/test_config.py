@@ -3,11 +3,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pointing.config import Config, Search, checked, idle_settings, read_config
+from pointing.config import Config, Search, checked, idle_settings
 from pointing.demo import demo_settings
 from pointing.errors import Misuse
 from pointing.model.run import run_settings
 from pointing.reproduce.experiments import EXPERIMENTS
+from pointing.settings_file import read_config
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 WHOLE = """

@@ -17,10 +17,10 @@ import torch
 import yaml
 
 from pointing.cli import main
-from pointing.config import read_config
 from pointing.corpus.preparation import prepare
 from pointing.model.run import MODEL, read_tensors, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
+from pointing.settings_file import read_config
 from pointing.training.journal import read_journal
 from pointing.training.loop import train
 

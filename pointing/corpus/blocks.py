@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from pointing.config import Config
-from pointing.corpus.encoding import Pairs, encode_pairs, tokenize_pairs
+from pointing.corpus.encoding import Pairs, copied_tokens, encode_pairs, tokenize_pairs
 from pointing.corpus.examples import flat, int_column, list_column, text_column
 from pointing.corpus.lexicon import Lexicon, Tokenization
+from pointing.corpus.sources import Lines
 from pointing.corpus.statistics import Statistics
-from pointing.text.entities import Tagged
 from pointing.text.token_arrays import Ints, TokenArrays, Writing, WritingCounts
 
 _tokenization: Tokenization  # of this process
@@ -30,10 +30,7 @@ class Block(NamedTuple):
 
     split: str
     path: Path
-    first_line: int
-    source: list[bytes]  # lines with their ends
-    target: list[bytes]
-    tags: list[tuple[Tagged, Tagged]] | None
+    lines: Lines
 
 
 class TokenizedBlock(NamedTuple):
@@ -41,7 +38,7 @@ class TokenizedBlock(NamedTuple):
     path: Path
     statistics: Statistics
     words: list[str]  # different ones
-    counts: Ints  # (2, words): on the source side, on the target side
+    counts: Ints  # (3, words): in the source, in the target, and there in a pair whose source has the word too
     writings: WritingCounts  # of the target side; empty if forms are not learned
 
 
@@ -56,9 +53,8 @@ def tokenize_block(block: Block) -> TokenizedBlock:
     """Writes a block's pairs as tokens, whose words are numbered within the block, both sides together."""
     gc.disable()  # many small lists and no cycles: looking for cycles would take a third of the time
     try:
-        pairs, statistics = tokenize_pairs(
-            _tokenization, block.source, block.target, block.tags, first_line=block.first_line
-        )
+        numbers, source_lines, target_lines, tags, _ = block.lines
+        pairs, statistics = tokenize_pairs(_tokenization, source_lines, target_lines, tags, numbers)
         source, target = pairs.source, pairs.target
         columns: dict[str, Any] = {
             "source": list_column(source.counts, source.ids),
@@ -67,7 +63,7 @@ def tokenize_block(block: Block) -> TokenizedBlock:
             "ends": list_column(source.counts, source.ends),
             "source_text": text_column(pairs.texts[0]),
             "target_text": text_column(pairs.texts[1]),
-            "line": int_column(block.first_line + np.array(pairs.rows, np.int32)),
+            "line": int_column(np.array(numbers, np.int32)[pairs.rows]),
         }
         if pairs.entity is not None:
             columns["entity"] = list_column(target.counts, pairs.entity)
@@ -83,7 +79,8 @@ def tokenize_block(block: Block) -> TokenizedBlock:
             for batch in batches:
                 with pa.ipc.new_stream(file, batch.schema) as stream:
                     stream.write(batch)
-        counts = [np.bincount(side.ids, minlength=len(side.words)) for side in (source, target)]
+        copied = target.ids[copied_tokens(pairs)] if _tokenization.counts_copies else target.ids[:0]
+        counts = [np.bincount(ids, minlength=len(source.words)) for ids in (source.ids, target.ids, copied)]
         counted = np.stack(counts).astype(np.int32)
         return TokenizedBlock(block.split, block.path, statistics, source.words, counted, target.count_writings())
     finally:

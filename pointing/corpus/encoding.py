@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from pointing.corpus.examples import FORMS_SCHEMA, SCHEMA, Texts, int_column, list_column, text_column
 from pointing.corpus.lexicon import Lexicon, Tokenization
-from pointing.corpus.pointers import NOWHERE, Ints, Side, choose, number_source_words, same_entity
+from pointing.corpus.pointers import NOWHERE, Ints, Side, choose, number_source_words, same_entity, same_word
 from pointing.corpus.statistics import Statistics
 from pointing.system.files import without_end
 from pointing.text.entities import OUTSIDE, Tagged, anonymize
@@ -56,14 +56,17 @@ def tokenize_pairs(
     sources: Sequence[bytes],
     targets: Sequence[bytes],
     tags: Sequence[tuple[Tagged, Tagged]] | None,
-    first_line: int,
+    numbers: Sequence[int],
 ) -> tuple[Pairs, Statistics]:
-    """The pairs that are text, neither empty nor too long; the statistics say what was left out, and why."""
+    """The pairs that are text, neither empty nor too long; the statistics say what was left out, and why.
+
+    `numbers` are those of the lines in their file.
+    """
     statistics = Statistics()
-    rows, texts = _decode_pairs(sources, targets, first_line, statistics)
+    rows, texts = _decode_pairs(sources, targets, numbers, statistics)
     is_name: tuple[Bools, Bools] | None = None
     if tokenization.config.pointers.uses_entities:
-        rows, texts, source, target, is_name = _tag_pairs(tokenization, rows, texts, tags, first_line, statistics)
+        rows, texts, source, target, is_name = _tag_pairs(tokenization, rows, texts, tags, numbers, statistics)
     else:
         writing = tokenization.config.text.forms
         source, target = (tokenize_lines(t, lines, writing) for t, lines in zip(tokenization.both, texts, strict=True))
@@ -72,7 +75,7 @@ def tokenize_pairs(
     long = np.maximum(source.counts, target.counts) > longest
     for left_out, reason in ((empty, "an empty side"), (long & ~empty, f"more than {longest} tokens")):
         for place in np.flatnonzero(left_out):
-            statistics.skip(reason, first_line + rows[place])
+            statistics.skip(reason, numbers[rows[place]])
     keep = ~(empty | long)
     if is_name is not None:
         is_name = is_name[0][np.repeat(keep, source.counts)], is_name[1][np.repeat(keep, target.counts)]
@@ -84,8 +87,14 @@ def tokenize_pairs(
     return Pairs(list(compress(rows, keep)), kept_texts, source, target, entity), statistics
 
 
+def copied_tokens(pairs: Pairs) -> Bools:
+    """(M,) True for target words that stand in their source, too."""
+    copied: Bools = same_word(_side(pairs.source), _side(pairs.target)) != NOWHERE
+    return copied
+
+
 def _decode_pairs(
-    sources: Sequence[bytes], targets: Sequence[bytes], first_line: int, statistics: Statistics
+    sources: Sequence[bytes], targets: Sequence[bytes], numbers: Sequence[int], statistics: Statistics
 ) -> tuple[list[int], tuple[list[str], list[str]]]:
     """The rows of the pairs that are text on both sides, and their lines."""
     whole = _decode_all(sources), _decode_all(targets)
@@ -96,7 +105,7 @@ def _decode_pairs(
     for row, lines in enumerate(zip(sources, targets, strict=True)):
         (source, problem), (target, other_problem) = map(decode_line, lines)
         if problem or other_problem or "\0" in source or "\0" in target:
-            statistics.skip(NOT_UTF8 if problem or other_problem else NUL, first_line + row)
+            statistics.skip(NOT_UTF8 if problem or other_problem else NUL, numbers[row])
             continue
         rows.append(row)
         texts[0].append(source)
@@ -120,7 +129,7 @@ def _tag_pairs(
     rows: list[int],
     texts: tuple[list[str], list[str]],
     tags: Sequence[tuple[Tagged, Tagged]] | None,
-    first_line: int,
+    numbers: Sequence[int],
     statistics: Statistics,
 ) -> tuple[list[int], tuple[list[str], list[str]], TokenArrays, TokenArrays, tuple[Bools, Bools]]:
     """The pairs whose tags are their own: tokens, with names as placeholders if asked for; which tokens are names."""
@@ -133,7 +142,7 @@ def _tag_pairs(
         source = tokenization.tagged(source_text, source_tags, tokenization.source)
         target = tokenization.tagged(target_text, target_tags, tokenization.target)
         if source is None or target is None:
-            statistics.skip("tags of another text", first_line + row)
+            statistics.skip("tags of another text", numbers[row])
             continue
         pair = source[0], target[0]
         if tokenization.config.pointers.anonymous:

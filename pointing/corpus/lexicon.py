@@ -63,6 +63,11 @@ class Tokenization:
     def both(self) -> tuple[Tokenizer, Tokenizer]:
         return self.source, self.target
 
+    @property
+    def counts_copies(self) -> bool:
+        """True if the vocabularies depend on which words are copied."""
+        return self.config.vocabulary.copied_min_count is not None
+
     @cached_property
     def tagger(self) -> SpacyTagger | None:
         pipeline = self.config.pointers.tagger

@@ -10,29 +10,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from pointing import __version__
-from pointing.config import CORPUS, Config, Parallel, Text
+from pointing.config import CORPUS, Config, Data, Parallel, Text
 from pointing.corpus.blocks import Block, encode_block, read_block, set_up_encoding, set_up_tokenizing, tokenize_block
 from pointing.corpus.examples import FORMS_SCHEMA, PREPARED, ROW_GROUP, SCHEMA, Corpus
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
+from pointing.corpus.sources import RawSplit, open_splits
 from pointing.corpus.statistics import Statistics
 from pointing.corpus.vectors import make_vectors, save_vectors
+from pointing.corpus.word_counts import WordCounts
 from pointing.errors import Misuse
-from pointing.system.files import count_lines, digest, read_blocks, read_text, whole_folder, write_text
-from pointing.system.progress import progress
+from pointing.system.files import digest, read_text, whole_folder, write_text
+from pointing.system.progress import progress, say
 from pointing.system.workers import in_order
-from pointing.text import entities
 from pointing.text.aligner import induce
 from pointing.text.dictionary import Dictionary
 from pointing.text.forms import usual_writings
@@ -41,30 +41,35 @@ from pointing.text.subwords import require_tokenizers
 from pointing.text.token_arrays import WritingCounts
 from pointing.text.vocabulary import Vocabulary
 
-PAIRS_OF_A_BLOCK = 20_000  # that a worker takes at a time
-
 
 def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[Corpus, bool]:
     """The prepared corpus of a configuration; False if it was there already, made from the same files and settings."""
-    counts = {name: _check_files(files, config.pointers.uses_entities) for name, files in config.data.splits().items()}
+    splits = open_splits(config.data, config.pointers.uses_entities)
     made_from = _fingerprint(config)
     _check_folder(folder)
-    if all((folder / name).exists() for name in (PREPARED, *(f"{split}.arrow" for split in counts))):
+    if all((folder / name).exists() for name in (PREPARED, *(f"{split}.arrow" for split in splits))):
         corpus = Corpus(folder)
         if corpus.about["made_from"] == made_from:
             return corpus, False
     with whole_folder(folder) as part:
-        _prepare(config, part, counts, made_from, workers)
+        _prepare(config, part, splits, made_from, workers)
     return Corpus(folder), True
 
 
-def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, workers: int | None) -> None:
+def _prepare(config: Config, part: Path, splits: dict[str, RawSplit], made_from: str, workers: int | None) -> None:
     if config.text.uses_subwords:
         require_tokenizers()  # before all the work, not after half of it
-    statistics = {name: Statistics() for name in lines}
-    blocks, counts, writings = _tokenize_all(config, part, lines, statistics, workers)
-    source = _vocabulary(config, counts[0], config.vocabulary.source, kinds=True)
-    target = _vocabulary(config, counts[1], config.vocabulary.target, usual_writings(writings))
+    statistics = {
+        name: Statistics(skipped=dict(split.left_out), first_skipped=dict(split.first_left_out))
+        for name, split in splits.items()
+    }
+    for note in (note for split in splits.values() for note in split.notes):
+        say(note)
+    blocks, counts, writings = _tokenize_all(config, part, splits, statistics, workers)
+    if config.vocabulary.copied_min_count is not None:
+        counts = counts.without_rare_copies(config.vocabulary.copied_min_count)
+    source = _vocabulary(config, counts.source, config.vocabulary.source, kinds=True)
+    target = _vocabulary(config, counts.target, config.vocabulary.target, usual_writings(writings))
     lexicon = Lexicon(config, source, target, _dictionary(config, blocks["train"]))
     lexicon.save(part)
     for name, paths in blocks.items():
@@ -89,20 +94,18 @@ def _prepare(config: Config, part: Path, lines: dict[str, int], made_from: str, 
 
 
 def _tokenize_all(
-    config: Config, part: Path, lines: dict[str, int], statistics: dict[str, Statistics], workers: int | None
-) -> tuple[dict[str, list[Path]], tuple[dict[str, int], dict[str, int]], WritingCounts]:
-    """The tokenised blocks of each split, and of the training text how often each word stands on either side.
+    config: Config, part: Path, splits: dict[str, RawSplit], statistics: dict[str, Statistics], workers: int | None
+) -> tuple[dict[str, list[Path]], WordCounts, WritingCounts]:
+    """The tokenised blocks of each split, and how often each word of the training text stands on either side.
 
     Also how often each target word is written in which way, if forms are learned.
     """
-    splits = config.data.splits()
-    tags = config.pointers.uses_entities
-    jobs = chain.from_iterable(_blocks(name, files, part, tags) for name, files in splits.items())
-    blocks: dict[str, list[Path]] = {name: [] for name in lines}
+    jobs = chain.from_iterable(_blocks(name, split, part) for name, split in splits.items())
+    blocks: dict[str, list[Path]] = {name: [] for name in splits}
     index: dict[str, int] = {}
-    counts = np.zeros((2, 0), np.int64)  # source, target
+    counts = np.zeros((3, 0), np.int64)  # source, target, target words that the source has too
     writings: WritingCounts = {}
-    with progress("tokenising", sum(lines.values()), "pairs") as bar:
+    with progress("tokenising", sum(split.pairs for split in splits.values()), "pairs") as bar:
         for done in in_order(tokenize_block, jobs, workers, set_up_tokenizing, config):
             blocks[done.split].append(done.path)
             statistics[done.split].add(done.statistics)
@@ -114,18 +117,16 @@ def _tokenize_all(
                 for writing, (count, inside) in done.writings.items():
                     before = writings.get(writing, (0, 0))
                     writings[writing] = before[0] + count, before[1] + inside
-    for name, files in splits.items():
+    for name, split in splits.items():
         if statistics[name].pairs == 0:
-            raise Misuse(f"no pair is left of {lines[name]:,}: {statistics[name].reasons()}", files.source)
-    source, target = (
-        {word: count for word, count in zip(index, side.tolist(), strict=True) if count} for side in counts
-    )
-    return blocks, (source, target), writings
+            raise Misuse(f"no pair is left of {split.pairs:,}: {statistics[name].reasons()}", split.path)
+    columns = ({word: count for word, count in zip(index, side.tolist(), strict=True) if count} for side in counts)
+    return blocks, WordCounts(*columns), writings
 
 
 def _vocabulary(
     config: Config,
-    counts: dict[str, int],
+    counts: Mapping[str, int],
     size: int | None,
     writings: dict[str, str] | None = None,
     kinds: bool = False,
@@ -162,24 +163,6 @@ def _check_folder(folder: Path) -> None:
         raise Misuse(f"there is something else in this folder ({foreign[0]}): give another one for the corpus", folder)
 
 
-def _check_files(files: Parallel, tags: bool = False) -> int:
-    """How many lines the files of a split have; it must be the same number, and not 0."""
-    counters: list[tuple[Path, Callable[[Path], int]]] = [(files.source, count_lines), (files.target, count_lines)]
-    if tags:
-        named = (files.source_tags, files.target_tags)
-        counters += [(path, entities.count_tagged_sentences) for path in named if path is not None]
-    with ThreadPoolExecutor() as pool:  # most of it is decompression, which threads can do side by side
-        counted = [(path, pool.submit(count, path)) for path, count in counters]
-    first = counted[0][1].result()
-    for path, lines in counted:
-        if lines.result() == 0:
-            raise Misuse("this file is empty", path)
-        if lines.result() != first:
-            what = f"{lines.result():,} lines, but {files.source} has {first:,}: line n of both must be one example"
-            raise Misuse(what, path)
-    return first
-
-
 def _fingerprint(config: Config) -> str:
     """Of everything that decides what the corpus will hold: settings, what is in the files, our own version.
 
@@ -192,15 +175,9 @@ def _fingerprint(config: Config) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _blocks(split: str, files: Parallel, folder: Path, tagged: bool) -> Iterator[Block]:
-    sides = zip(read_blocks(files.source, PAIRS_OF_A_BLOCK), read_blocks(files.target, PAIRS_OF_A_BLOCK), strict=True)
-    tags = None
-    if tagged and files.source_tags is not None and files.target_tags is not None:
-        tags = zip(entities.read_tags(files.source_tags), entities.read_tags(files.target_tags), strict=True)
-    for number, (source, target) in enumerate(sides):
-        path = folder / f"{split}-block-{number:06d}"
-        block_tags = None if tags is None else list(islice(tags, PAIRS_OF_A_BLOCK))
-        yield Block(split, path, number * PAIRS_OF_A_BLOCK + 1, source, target, block_tags)
+def _blocks(name: str, split: RawSplit, folder: Path) -> Iterator[Block]:
+    for number, lines in enumerate(split.blocks()):
+        yield Block(name, folder / f"{name}-block-{number:06d}", lines)
 
 
 def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:
@@ -214,7 +191,7 @@ def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:
 
 def induce_dictionary(files: Parallel, text: Text, languages: tuple[str, str]) -> Dictionary:
     """A dictionary straight from two files."""
-    _check_files(files)
+    open_splits(Data(train=files, dev=files))
     source, target = (make_tokenizer(text, language) for language in languages)
     lines = zip(read_text(files.source), read_text(files.target), strict=True)
     return induce((source.words(line), target.words(translation)) for (_, line), (_, translation) in lines)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from pointing.config import Training
+from pointing.config import Config, Training
 from pointing.corpus.batches import padding_share, plan
 from pointing.corpus.examples import Corpus
 from pointing.system.tables import Table
 from pointing.text.tokenizer import subscript, visible
 from pointing.text.vocabulary import EOS, FIRST, UNK, Vocabulary
+
+TOO_DIFFERENT = 3  # times as many pointers in the dev text as in the training text deserve a warning
+FEWEST_POINTERS = 20  # of the dev text, for such a warning
 
 
 @dataclass
@@ -69,6 +72,26 @@ def corpus_statistics(corpus: Corpus, training: Training) -> dict[str, dict[str,
         batches = plan(*lengths, training.batch, training.batch_by, training.seed, epoch=0)
         about[name] = {**counted, "padding": padding_share(*lengths, batches)}
     return about
+
+
+def corpus_warnings(corpus: Corpus, config: Config) -> list[str]:
+    """What will keep a model with these settings from learning to point, in words; empty if nothing will."""
+    if config.model.output == "softmax" or config.pointers.policy == "none":
+        return []
+    train, dev = (corpus.about["statistics"][name] for name in ("train", "dev"))
+    advice = "lower vocabulary.target, or raise vocabulary.min_count or vocabulary.copied_min_count"
+    if not train["pointers"]:
+        return [
+            f"nothing can be pointed at: in the training text no word outside the shortlist of "
+            f"{len(corpus.lexicon.target):,} stands in its source. New names will not be copied: {advice}"
+        ]
+    rates = train["pointers_per_100"], dev["pointers_per_100"]
+    if rates[1] > TOO_DIFFERENT * rates[0] and dev["pointers"] >= FEWEST_POINTERS:
+        return [
+            f"the training text has {rates[0]:.1f} pointers in 100 pairs, the dev text {rates[1]:.1f}: "
+            f"the model hardly learns to copy what it does not know: {advice}"
+        ]
+    return []
 
 
 def statistics_tables(corpus: Corpus, training: Training) -> list[Table]:

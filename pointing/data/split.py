@@ -8,10 +8,10 @@ through others, are one group, and a group is never divided.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
+from pointing.corpus.held_out import text_key
 from pointing.data.filters import Pair
 from pointing.errors import Misuse
 
@@ -38,7 +38,7 @@ def groups(texts: Sequence[Collection[str]]) -> list[list[int]]:
     first_with: dict[str, int] = {}
     for document, document_texts in enumerate(texts):
         for text in document_texts:
-            other = first_with.setdefault(_key(text), document)
+            other = first_with.setdefault(text_key(text), document)
             parent[root(document)] = root(other)
 
     members: dict[int, list[int]] = defaultdict(list)
@@ -89,7 +89,7 @@ def hold_out(
     owners = [Counter(key for of_package in pairs.values() for key in _keys(of_package, side)) for side in (0, 1)]
 
     def is_own(pair: Pair) -> bool:
-        return all(of_side[_key(text)] == 1 for of_side, text in zip(owners, pair, strict=True))
+        return all(of_side[text_key(text)] == 1 for of_side, text in zip(owners, pair, strict=True))
 
     splits: dict[str, list[tuple[str, Pair]]] = {"train": [], **{split: [] for split in held_out}}
     most = {split: max(size // PACKAGE_SHARE, GROUP_PAIRS) for split, size in held_out.items()}
@@ -123,13 +123,8 @@ def sample(pairs: Sequence[Pair], size: int, seed: str) -> list[Pair]:
 
 
 def _keys(pairs: Sequence[Pair], side: int) -> set[str]:
-    return {_key(pair[side]) for pair in pairs}
+    return {text_key(pair[side]) for pair in pairs}
 
 
 def _rank(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-
-def _key(text: str) -> str:
-    """The text without case, digits and punctuation."""
-    return re.sub(r"[\W_]+", " ", re.sub(r"\d+", "0", text.casefold())).strip() or text

@@ -1,1 +1,1 @@
-"""Files of translators: the texts that they hold, filled by a model, everything else in them kept as it was."""
+"""Files of translators: the texts that they hold, and how they are written back with everything else kept as it was."""

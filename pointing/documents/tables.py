@@ -38,9 +38,8 @@ class DelimitedTable:
         self.path, self.data, self.notes = path, data, list[str]()
         self.raw = decoded(path, data, text_codec(path, encoding), "as tables are read (see --encoding)")
         self.kind = "CSV" if path.suffix.lower() == ".csv" else "TSV"
-        self.delimiter = _delimiter(self.raw.text) if self.kind == "CSV" else "\t"
-        rows = _rows(self.raw, self.delimiter, self.kind == "CSV")
-        self.rows = [row for row in rows if any(field.value for field in row.fields)]
+        self.delimiter = _delimiter(self.raw.text, self.kind == "CSV")
+        self.rows = read_rows(self.raw, self.kind == "CSV")
         self.units: list[Unit] = []
         if self.rows:
             self._choose(wanted)
@@ -108,8 +107,16 @@ class DelimitedTable:
         return f'"{doubled}"'
 
 
-def _delimiter(text: str) -> str:
-    """What stands between the fields of a CSV file: the most frequent of , ; and tab in its first line."""
+def read_rows(raw: RawFile, is_csv: bool) -> list[Row]:
+    """The rows that are not empty."""
+    rows = _rows(raw, _delimiter(raw.text, is_csv), is_csv)
+    return [row for row in rows if any(field.value for field in row.fields)]
+
+
+def _delimiter(text: str, is_csv: bool) -> str:
+    """What stands between fields: a tab, in a CSV file the most frequent of , ; and tab in its first line."""
+    if not is_csv:
+        return "\t"
     first = re.sub(r'"[^"]*"', "", text.split("\n", 1)[0])
     return max(",;\t", key=first.count)
 

@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pointing import __version__
-from pointing.config import Search, Text
+from pointing.config import Search, Table, Text
 from pointing.corpus.lexicon import make_protector, make_tokenizer
+from pointing.corpus.sources import open_splits
 from pointing.errors import Misuse
 from pointing.evaluation.measures import (
     EvaluationSet,
     TrainingWords,
     copy_measures,
     count_training_words,
+    count_words_of_split,
     form_name,
     read_texts,
     switch_measures,
@@ -292,6 +294,14 @@ def _check_counts(systems: Sequence[System], test: EvaluationSet) -> None:
 def _training_words(given: Path | None, first: Run | None, target: Tokenizer, notes: list[str]) -> TrainingWords | None:
     """Word counts of the target side's training text: of the given file, else of the first run's, if it exists."""
     files = None if first is None else first.config.data.train
+    if given is None and first is not None and (isinstance(files, Table) or first.config.data.split_off()):
+        try:
+            return count_words_of_split(open_splits(first.config.data)["train"], target)
+        except Misuse as error:
+            notes.append(f"no bands of frequency: {error}; give the target side's training text (--training)")
+            return None
+    if isinstance(files, Table):
+        files = None
     path = given or (None if files is None else files.target)
     if path is None or (given is None and not path.exists()):
         missing = "" if path is None else f": {path} is not there"

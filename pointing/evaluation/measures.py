@@ -22,6 +22,7 @@ from pointing import __version__
 from pointing.corpus.batches import plan
 from pointing.corpus.encoding import encode_pairs, tokenize_pairs
 from pointing.corpus.examples import Batch, Split
+from pointing.corpus.sources import RawSplit
 from pointing.errors import Misuse
 from pointing.evaluation.copy_metrics import Bin, Example, closest, copy_scores, switch_scores
 from pointing.evaluation.metrics import DUC_BYTES, bleu, chrf, exact_match, rouge, tokenised_bleu
@@ -159,10 +160,21 @@ class TrainingWords(NamedTuple):
 
 def count_training_words(path: Path, tokenizer: Tokenizer, tags: Path | None = None) -> TrainingWords:
     """Counts the words of all lines, also of those that `prepare` leaves out. `tags` is the file of the lines' tags."""
-    counts: Counter[str] = Counter()
     tagged = None if tags is None else read_tags(tags)
-    with progress(f"counting words of {path.name}", count_lines(path), "lines") as bar:
-        for block in read_blocks(path, LINES_PER_BLOCK):
+    return _count_words(path, read_blocks(path, LINES_PER_BLOCK), count_lines(path), tokenizer, tagged)
+
+
+def count_words_of_split(split: RawSplit, tokenizer: Tokenizer) -> TrainingWords:
+    """The same for training data that was divided, or read from a table."""
+    return _count_words(split.path, (block.target for block in split.blocks()), split.pairs, tokenizer)
+
+
+def _count_words(
+    path: Path, blocks: Iterable[list[bytes]], lines: int, tokenizer: Tokenizer, tagged: Iterator[Tagged] | None = None
+) -> TrainingWords:
+    counts: Counter[str] = Counter()
+    with progress(f"counting words of {path.name}", lines, "lines") as bar:
+        for block in blocks:
             texts = [line.decode("utf-8", "replace") for line in block]
             for words in words_of_lines(texts, tokenizer, None if tagged is None else islice(tagged, len(block))):
                 counts.update(words)
@@ -261,7 +273,7 @@ def _encoded(
 ) -> Split:
     """Pairs as the prepared corpus of the run would have them."""
     source, target = ([f"{text}\n".encode("utf-8", "replace") for text in side] for side in (sources, reference))
-    pairs, _ = tokenize_pairs(run.lexicon.tokenization, source, target, tags, first_line=1)
+    pairs, _ = tokenize_pairs(run.lexicon.tokenization, source, target, tags, numbers=range(1, len(source) + 1))
     examples, _ = encode_pairs(run.lexicon, pairs, np.array(pairs.rows, np.int32) + 1)
     return Split([examples])
 

@@ -53,11 +53,11 @@ def _command_of(experiment: Experiment) -> Callable[..., None]:
         report: Annotated[Path | None, typer.Option(help="Write report.html and report.md here too.")] = None,
         json_output: Json = False,
     ) -> None:
-        from pointing.config import parse_changes
         from pointing.reproduce.page import write_report
         from pointing.reproduce.pipeline import reproduce_experiment
         from pointing.reproduce.report import main_table
         from pointing.reproduce.results import read_results
+        from pointing.settings_file import parse_changes
 
         folder = reproduce_experiment(
             experiment,

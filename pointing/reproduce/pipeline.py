@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pointing.config import Parallel, read_config
+from pointing.config import Parallel
 from pointing.errors import Misuse
 from pointing.evaluation.plots import require_matplotlib
 from pointing.reproduce.experiments import EXPERIMENTS, Experiment
 from pointing.reproduce.page import draw_curves, write_report
 from pointing.reproduce.results import Tests, TrainedExperiment, gather_results
 from pointing.reproduce.runs import PlannedRuns, choose_rows, plan_runs, train_runs
+from pointing.settings_file import read_config
 
 
 def reproduce_experiment(
@@ -56,8 +57,8 @@ def _tests(experiment: Experiment, planned: PlannedRuns, recipe: Path, also: Map
     if not experiment.columns:
         return {}
     own = next(iter(planned.values())).config.data.test
-    if own is None:
-        raise Misuse("the recipe names no test files: set data.test", recipe)
+    if not isinstance(own, Parallel):
+        raise Misuse("the recipe names no test files: set data.test to a source and a target file", recipe)
     tests = {f"{own.source.parent.name}/{own.source.name.split('.')[0]}": own, **also}
     for path in (path for files in tests.values() for path in (files.source, files.target)):
         if not path.exists():
@@ -71,7 +72,7 @@ def recipes_with_data(experiment: Experiment, recipes: Path) -> tuple[list[Path]
     for name in experiment.recipes:
         recipe = recipes / f"{name}.yaml"
         config = read_config(recipe)
-        files = [path for split in config.data.splits().values() for path in split.model_dump().values() if path]
+        files = [path for split in config.data.given().values() for path in split.model_dump().values() if path]
         absent = [path for path in files if not path.exists()]
         if absent:
             missing.append(

@@ -9,11 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pointing.config import CORPUS, Config, read_config
+from pointing.config import CORPUS, Config
 from pointing.corpus.preparation import prepare
 from pointing.errors import Misuse
 from pointing.model.run import SETTINGS
 from pointing.reproduce.experiments import Experiment, Row
+from pointing.settings_file import read_config
 from pointing.system.progress import following, progress, say
 from pointing.system.workers import cores, in_order
 from pointing.training import loop

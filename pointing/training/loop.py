@@ -12,13 +12,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pointing.config import Config
+from pointing.config import Config, Training
 from pointing.corpus.batches import Batches
 from pointing.corpus.examples import Corpus, Split
 from pointing.corpus.preparation import prepare
+from pointing.corpus.statistics import corpus_warnings
 from pointing.errors import Failure, Misuse, Stopped
 from pointing.model.decoder import not_training
-from pointing.model.run import MODEL, SETTINGS, STATE, check_free, start_run, write_tensors
+from pointing.model.run import MODEL, SETTINGS, STATE, check_free, read_header, start_run, write_tensors
 from pointing.system.progress import Progress, progress, say
 from pointing.system.world import Processes, processes
 from pointing.training.journal import Journal
@@ -38,15 +39,26 @@ def train(config: Config, corpus: Path, folder: Path, resume: bool = False) -> d
         elif not (folder / SETTINGS).exists():
             raise Misuse("there is no run to resume in this folder", folder)
         prepared = _first_process_first(world, lambda: prepare(config, corpus)[0])
+        for warning in corpus_warnings(prepared, config) if world.first else ():
+            say(f"warning: {warning}")
         state = Trainer(config, prepared, folder, world, resume).run()
-        return asdict(state) | {"folder": str(folder)} if world.first else None
+        return _summary(state, config.training, folder) if world.first else None
+
+
+def _summary(state: State, settings: Training, folder: Path) -> dict[str, Any]:
+    """How a run ended; `best_by` says which number of the dev part `best` is: NLL, or a score with its sign turned."""
+    summary = asdict(state) | {"folder": str(folder), "best_by": "score" if settings.select == "score" else "nll"}
+    best = read_header(folder / MODEL)["dev"] if (folder / MODEL).exists() else {}
+    return summary | {"dev": {name: best[name] for name in ("nll", "bleu", "rouge") if name in best}}
 
 
 def sentence(summary: dict[str, Any]) -> str:
     """What `train` returned, in one sentence."""
+    names = {"nll": "NLL {:.2f} a sentence", "bleu": "BLEU {:.1f}", "rouge": "ROUGE-L F1 {:.1f}"}
+    dev = ", ".join(names[name].format(number) for name, number in summary["dev"].items())
     return (
         f"{summary['folder']}: {summary['update']:,} updates in {summary['seconds'] / 60:.1f} minutes, the best at "
-        f"update {summary['best_update']:,} with a dev score of {abs(summary['best']):.3f}"
+        f"update {summary['best_update']:,}; its dev scores: {dev}"
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pointing.config import Config, Training, checked
-from pointing.corpus import preparation
+from pointing.corpus import preparation, sources
 from pointing.corpus.examples import Corpus
 from pointing.corpus.statistics import show_example, statistics_tables
 from pointing.errors import Misuse
@@ -183,7 +183,7 @@ def test_entities_by_spacy(tmp_path):
 def test_several_workers_make_the_same_corpus_as_one(tmp_path, monkeypatch, changes):
     settings = files(tmp_path) | changes
     one = prepared(tmp_path, settings, "one")
-    monkeypatch.setattr(preparation, "PAIRS_OF_A_BLOCK", 2)
+    monkeypatch.setattr(sources, "PAIRS_OF_A_BLOCK", 2)
     two, _ = preparation.prepare(checked(Config, settings), tmp_path / "two", workers=2)
     assert one.split("train").groups[0].to_pylist() == two.split("train").groups[0].to_pylist()
     assert one.about["statistics"] == two.about["statistics"]

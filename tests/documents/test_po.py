@@ -9,9 +9,9 @@ import pytest
 from standin import PROTECT, SEARCH, StandIn
 
 from pointing.documents.document import Fill
-from pointing.documents.filling import Filler, provenance
 from pointing.documents.po import Po
 from pointing.errors import Misuse
+from pointing.translation.filling import Filler, provenance
 
 PATH = Path("app.po")
 HEADER = (

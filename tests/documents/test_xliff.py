@@ -7,9 +7,9 @@ import pytest
 from standin import PROTECT, SEARCH, StandIn
 
 from pointing.documents.document import Fill
-from pointing.documents.filling import Filler
 from pointing.documents.xliff import Xliff
 from pointing.errors import Misuse
+from pointing.translation.filling import Filler
 
 PATH = Path("a.xlf")
 OLD = """<?xml version='1.0' encoding="UTF-8"?>

@@ -10,10 +10,10 @@ import pytest
 import tiny
 import torch
 
-from pointing.config import read_config
 from pointing.corpus.preparation import prepare
 from pointing.model.run import MODEL, load_run, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
+from pointing.settings_file import read_config
 from pointing.text.vocabulary import UNK
 
 

@@ -10,12 +10,13 @@ import tiny
 import torch
 from safetensors.torch import load_file, save_file
 
-from pointing.config import Model, read_config
+from pointing.config import Model
 from pointing.corpus.preparation import prepare
 from pointing.errors import Failure, Misuse
 from pointing.model import run as checkpoint
 from pointing.model.run import MODEL, load_run, put_tensors, read_tensors, run_settings, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
+from pointing.settings_file import read_config
 
 X, V = 9, 11
 ABOUT = {"update": 7, "placeholders": 0, "dev": {"nll": 1.25, "best": None, "ünï": "cödé"}}

@@ -13,7 +13,6 @@ import pytest
 import tiny
 import torch
 
-from pointing.config import read_config
 from pointing.errors import Misuse
 from pointing.evaluation import evaluate as evaluation
 from pointing.model.run import load_run
@@ -24,6 +23,7 @@ from pointing.reproduce.pipeline import recipes_with_data, reproduce_experiment
 from pointing.reproduce.report import _escaped
 from pointing.reproduce.results import read_results
 from pointing.reproduce.runs import choose_rows, plan_runs
+from pointing.settings_file import read_config
 from pointing.text.vocabulary import UNK
 
 ROOT = Path(__file__).parent.parent.parent

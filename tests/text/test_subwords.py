@@ -12,7 +12,7 @@ import tiny
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pointing.config import Search, read_config
+from pointing.config import Search
 from pointing.corpus.examples import Corpus
 from pointing.corpus.preparation import prepare
 from pointing.corpus.statistics import show_example, statistics_tables
@@ -22,6 +22,7 @@ from pointing.evaluation.measures import EvaluationSet
 from pointing.evaluation.significance import Resampling
 from pointing.generation.command import load_generator
 from pointing.model.run import load_run
+from pointing.settings_file import read_config
 from pointing.text.subwords import LONGEST_SPLIT, Merges, ends_word, learn_merges, split_into_pieces, without_mark
 from pointing.text.token_arrays import tokenize_lines
 from pointing.text.tokenizer import Tokenizer

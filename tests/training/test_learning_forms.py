@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import pointing
-from pointing.config import read_config
+from pointing.settings_file import read_config
 from pointing.training.journal import read_journal
 from pointing.training.loop import train
 

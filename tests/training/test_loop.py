@@ -6,10 +6,10 @@ import tiny
 import torch
 
 from pointing import cli
-from pointing.config import read_config
 from pointing.corpus.preparation import prepare
 from pointing.errors import Failure, Misuse
 from pointing.model.run import METRICS, MODEL, STATE, load_run
+from pointing.settings_file import read_config
 from pointing.system.world import Processes, processes
 from pointing.training import learner
 from pointing.training import loop as training

@@ -3,10 +3,10 @@ import pytest
 import tiny
 import torch
 
-from pointing.config import read_config
 from pointing.corpus.preparation import prepare
 from pointing.model.loss import log_likelihood
 from pointing.model.seq2seq import Seq2Seq
+from pointing.settings_file import read_config
 from pointing.system.world import Processes
 from pointing.training.validation import Measured, _numbers, validate
 

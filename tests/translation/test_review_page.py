@@ -5,11 +5,11 @@ from pathlib import Path
 
 from standin import PROTECT, SEARCH, StandIn
 
-from pointing.documents.filling import Filler
 from pointing.documents.plain import PlainText
 from pointing.documents.po import Po
-from pointing.documents.review_page import LONGEST, review_page
-from pointing.documents.summary import Summary
+from pointing.translation.filling import Filler
+from pointing.translation.review_page import LONGEST, review_page
+from pointing.translation.summary import Summary
 
 HEADER = b'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 VOID = {"meta", "input", "br"}

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from pointing.config import Search
-from pointing.documents.checks import message_problem, problem
 from pointing.documents.document import Document, Unit
 from pointing.documents.message import Piece, pieces
 from pointing.generation.output import Output
 from pointing.system.progress import progress
 from pointing.text.protected import Protector
+from pointing.translation.checks import message_problem, problem
 
 Status = Literal["filled", "left", "failed"]
 LONGEST_MESSAGE, LONGEST_LINE = 20_000, 5_000  # characters; longer ones are left as they are

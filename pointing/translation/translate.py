@@ -14,13 +14,9 @@ from pointing.config import Search
 from pointing.documents import msgfmt
 from pointing.documents.columns import Wanted
 from pointing.documents.document import Document, Fill, Unit
-from pointing.documents.filling import Filler, Result, Translates, provenance
 from pointing.documents.kinds import Reading, check_kind, open_document
-from pointing.documents.names import check_writable, output_paths
 from pointing.documents.po import Po
 from pointing.documents.raw_file import read_bytes
-from pointing.documents.review_page import review_page
-from pointing.documents.summary import Summary
 from pointing.errors import Failure, Misuse
 from pointing.generation.command import load_generator
 from pointing.generation.glossary import Mode
@@ -28,6 +24,10 @@ from pointing.model.run import run_settings
 from pointing.system.files import whole_file
 from pointing.system.progress import say
 from pointing.text.protected import PRESETS, Protector
+from pointing.translation.filling import Filler, Result, Translates, provenance
+from pointing.translation.names import check_writable, output_paths
+from pointing.translation.review_page import review_page
+from pointing.translation.summary import Summary
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,11 @@ def translate(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
 ) -> None:
     """Fill the untranslated entries of translators' files; placeholders checked, everything else kept as it is."""
-    from pointing.config import Search, checked, parse_changes
-    from pointing.documents.translate import Options, Terms
-    from pointing.documents.translate import translate as translate_files
+    from pointing.config import Search, checked
     from pointing.generation.glossary import parse_mode
+    from pointing.settings_file import parse_changes
+    from pointing.translation.translate import Options, Terms
+    from pointing.translation.translate import translate as translate_files
 
     options = Options(
         everything=everything,

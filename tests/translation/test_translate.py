@@ -15,9 +15,9 @@ import tiny
 from standin import SEARCH, StandIn
 
 from pointing.documents import msgfmt
-from pointing.documents.filling import LONGEST_LINE
-from pointing.documents.translate import Options, fill, prepare
 from pointing.errors import Failure, Misuse
+from pointing.translation.filling import LONGEST_LINE
+from pointing.translation.translate import Options, fill, prepare
 
 LANGUAGES = "en", "fr"
 PO = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
@@ -237,7 +237,7 @@ def test_killed_half_way_the_old_file_stays(tmp_path):
 import sys, time, pathlib
 sys.path.insert(0, {str(Path(tiny.__file__).parent)!r})
 from standin import SEARCH, StandIn
-from pointing.documents.translate import Options, fill, prepare
+from pointing.translation.translate import Options, fill, prepare
 
 def wait(line):
     pathlib.Path({str(begun)!r}).touch()

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from pointing.documents.filling import Origin, Result
-from pointing.documents.review_style import HEAD, TAIL
-from pointing.documents.summary import Summary
 from pointing.text.protected import PRESETS, Protector
 from pointing.text.tokenizer import visible
+from pointing.translation.filling import Origin, Result
+from pointing.translation.review_style import HEAD, TAIL
+from pointing.translation.summary import Summary
 
 LONGEST = 2_000  # characters of a text that are shown
 MOST_REJECTED = 5

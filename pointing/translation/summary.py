@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pointing.documents.filling import Result
+from pointing.translation.filling import Result
 
 MOST_LISTED = 20  # failed entries that are listed; --json has all
 

@@ -3,7 +3,7 @@
 import pytest
 from standin import PROTECT
 
-from pointing.documents.checks import is_balanced, message_problem, problem
+from pointing.translation.checks import is_balanced, message_problem, problem
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pointing.documents.names import default_name, output_paths
 from pointing.errors import Misuse
+from pointing.translation.names import default_name, output_paths
 
 LANGUAGES = "en", "fr"
 

@@ -1,0 +1,74 @@
+"""How settings are checked: every wrong key is named, with the nearest right one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pointing.errors import Misuse
+
+
+class Settings(BaseModel):
+    """Base of all settings: an unknown key is an error, and values cannot change after the check."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Checked = TypeVar("Checked", bound=Settings)
+
+
+def checked(kind: type[Checked], values: Mapping[str, Any], file: str | Path | None = None) -> Checked:
+    """Settings made from `values`; raises a Misuse that names every wrong key and suggests the nearest right one."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise Misuse("; ".join(_explain(kind, problem) for problem in error.errors()), file) from None
+
+
+def _explain(kind: type[BaseModel], problem: Any) -> str:
+    path = [part for part in problem["loc"] if not str(part).startswith("(")]  # (…) is which form of a section it is
+    key = ".".join(map(str, path))
+    if problem["type"] == "extra_forbidden":
+        near = _nearest(kind, path)
+        return f"{key}: there is no such setting" + (f"; did you mean {near}?" if near else "")
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] != "missing" and not isinstance(problem["input"], Mapping):
+        message += f", not {problem['input']!r}"
+    return f"{key}: {message}" if key else message
+
+
+def _nearest(kind: type[BaseModel], path: Sequence[Any]) -> str | None:
+    """The key of the same section that is spelled most like the last one of `path`, or else a whole key elsewhere."""
+    *outer, name = path
+    kinds = [kind]
+    for section in outer:
+        kinds = [inner for each in kinds for inner in _sections(each).get(section, ())]
+    own = {key: key for each in kinds for key in each.model_fields}
+    anywhere = {key.rpartition(".")[2]: key for key in reversed(_whole_keys(kind))}
+    for keys, cutoff in ((own, 0.7), (anywhere, 0.7), (own, 0.5)):
+        if near := get_close_matches(name, keys, n=1, cutoff=cutoff):
+            return keys[near[0]]
+    return None
+
+
+def _whole_keys(kind: type[BaseModel]) -> list[str]:
+    """All keys, with dots: those of a section after the section's own."""
+    keys = []
+    for name, inner in _sections(kind).items():
+        keys += [name, *(f"{name}.{key}" for section in inner for key in _whole_keys(section))]
+    return keys
+
+
+def _sections(kind: type[BaseModel]) -> dict[str, list[type[BaseModel]]]:
+    """The keys of a section; of those that are sections themselves, the forms that they may have."""
+
+    def forms(annotation: Any) -> list[type[BaseModel]]:
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            return [annotation]
+        return [form for argument in get_args(annotation) for form in forms(argument)]
+
+    return {name: forms(field.annotation) for name, field in kind.model_fields.items()}

@@ -1,0 +1,70 @@
+"""Splits dev and test off from the training data, where no files of their own are given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from pointing.errors import Misuse
+
+Hashes = npt.NDArray[np.uint64]
+Parts = npt.NDArray[np.int8]
+TRAIN, LEFT_OUT = 0, -1  # the held-out splits are numbered from 1
+LARGEST_SHARE = 5  # a group may fill at most 1/LARGEST_SHARE of a held-out split
+
+
+def usual_size(pairs: int) -> int:
+    """How many of so many pairs are held out for each of dev and test: a twentieth, within limits."""
+    return min(2000, max(pairs // 20, min(100, pairs // 10)))
+
+
+def text_key(text: str) -> str:
+    """The text without case, digits and punctuation."""
+    return re.sub(r"[\W_]+", " ", re.sub(r"\d+", "0", text.casefold())).strip() or text
+
+
+def hashes(texts: Iterable[str], seed: int) -> Hashes:
+    """A number for each text, the same on every machine."""
+    start = blake2b(f"{seed} ".encode(), digest_size=8)
+
+    def number(text: str) -> int:
+        hashed = start.copy()
+        hashed.update(text.encode("utf-8", "surrogatepass"))
+        return int.from_bytes(hashed.digest(), "big")
+
+    return np.fromiter(map(number, texts), np.uint64)
+
+
+def hold_out(keys: Hashes, sources: Hashes, sizes: Mapping[str, int | None]) -> Parts:
+    """The part of each pair: TRAIN, or the number of one of the splits in `sizes`, from 1; or LEFT_OUT.
+
+    Pairs with equal `keys` stay together; the order of the keys, which are hashes, decides where they go. A held-out
+    pair whose source is in the training part too is left out.
+    """
+    groups, group_of_pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    part_of_group = np.zeros(len(groups), np.int8)
+    wanted = {name: usual_size(len(keys)) if size is None else size for name, size in sizes.items()}
+    if sum(wanted.values()) >= len(keys) or not all(wanted.values()):
+        needed = " and ".join(f"{size:,} for {name}" for name, size in wanted.items())
+        raise Misuse(f"{len(keys):,} pairs are too few to hold out {needed}: give more, or dev files of their own")
+    room, number = dict(wanted), iter(range(len(groups)))
+    for part, name in enumerate(wanted, 1):
+        largest = max(1, wanted[name] // LARGEST_SHARE)
+        for group in number:
+            size = int(counts[group])
+            if size <= min(room[name], largest):
+                part_of_group[group] = part
+                room[name] -= size
+            if not room[name]:
+                break
+        if room[name] > wanted[name] // 2:
+            raise Misuse(
+                f"{len(groups):,} different keys are too few to hold out {wanted[name]:,} pairs for {name}: "
+                "take another key column or none, or give dev files of their own"
+            )
+    parts: Parts = part_of_group[group_of_pair]
+    return np.where((parts != TRAIN) & np.isin(sources, sources[parts == TRAIN]), LEFT_OUT, parts).astype(np.int8)

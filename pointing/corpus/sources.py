@@ -1,0 +1,172 @@
+"""The pairs of lines that the data settings name, split by split: from two files, or from files with both sides.
+
+Files of lines are streamed. Files with both sides in them, such as tables, are read whole. Dev and test are split off
+from the training data if the settings give no files for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import chain, compress, islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pointing.config import Data, HeldOut, Parallel, Table
+from pointing.corpus.held_out import LEFT_OUT, TRAIN, Parts, hashes, hold_out, text_key
+from pointing.documents.columns import Wanted
+from pointing.documents.pairs import read_pairs
+from pointing.errors import Misuse
+from pointing.system.files import count_lines, read_blocks
+from pointing.text import entities
+from pointing.text.entities import Tagged
+
+PAIRS_OF_A_BLOCK = 20_000  # that a worker takes at a time
+DUPLICATES = "a source that the training part has too"
+
+
+class Lines(NamedTuple):
+    """Some pairs: line n of the source and line n of the target are an example."""
+
+    numbers: list[int]  # of the lines in their file, from 1
+    source: list[bytes]  # with line ends
+    target: list[bytes]
+    tags: list[tuple[Tagged, Tagged]] | None = None
+    keys: list[str] | None = None  # pairs with equal keys stay in one split
+
+
+@dataclass(frozen=True)
+class RawSplit:
+    """The pairs of a split."""
+
+    path: Path  # the file, for messages
+    pairs: int
+    blocks: Callable[[], Iterator[Lines]]  # all pairs in order, some at a time
+    left_out: Counter[str] = field(default_factory=Counter)  # what the file has besides, by reason
+    first_left_out: dict[str, int] = field(default_factory=dict)  # the line of the first one
+    notes: tuple[str, ...] = ()  # what was guessed
+
+
+def open_splits(data: Data, with_tags: bool = False) -> dict[str, RawSplit]:
+    """The splits in the order train, dev, test. What is wrong with the files is said here, before any work."""
+    splits = {
+        name: _two_files(files, with_tags) if isinstance(files, Parallel) else _table(files, data.languages)
+        for name, files in data.given().items()
+    }
+    if off := data.split_off():
+        splits |= _divide(splits["train"], data.held_out, off)
+    return {name: splits[name] for name in ("train", "dev", "test") if name in splits}
+
+
+def read_split(data: Data, name: str) -> tuple[list[bytes], list[str]] | None:
+    """All source lines and all target lines of a split; None if there is no such split."""
+    split = open_splits(data).get(name)
+    if split is None:
+        return None
+    source, target = (chain.from_iterable(side) for side in zip(*(block[1:3] for block in split.blocks()), strict=True))
+    return [line.rstrip(b"\r\n") for line in source], [
+        line.rstrip(b"\r\n").decode("utf-8", "replace") for line in target
+    ]
+
+
+def _two_files(files: Parallel, with_tags: bool) -> RawSplit:
+    def blocks() -> Iterator[Lines]:
+        sides = (read_blocks(path, PAIRS_OF_A_BLOCK) for path in (files.source, files.target))
+        tags = None
+        if with_tags and files.source_tags is not None and files.target_tags is not None:
+            tags = zip(entities.read_tags(files.source_tags), entities.read_tags(files.target_tags), strict=True)
+        first = 1
+        for source, target in zip(*sides, strict=True):
+            block_tags = None if tags is None else list(islice(tags, PAIRS_OF_A_BLOCK))
+            yield Lines(list(range(first, first + len(source))), source, target, block_tags)
+            first += len(source)
+
+    return RawSplit(files.source, _count(files, with_tags), blocks)
+
+
+def _count(files: Parallel, with_tags: bool) -> int:
+    """How many lines the two files have; it must be the same number, and not 0."""
+    counters: list[tuple[Path, Callable[[Path], int]]] = [(files.source, count_lines), (files.target, count_lines)]
+    if with_tags:
+        named = (files.source_tags, files.target_tags)
+        counters += [(path, entities.count_tagged_sentences) for path in named if path is not None]
+    for path, _ in counters:
+        _check_exists(path)
+    with ThreadPoolExecutor() as pool:  # most of it is decompression, which threads can do side by side
+        counted = [(path, pool.submit(count, path)) for path, count in counters]
+    first = counted[0][1].result()
+    for path, lines in counted:
+        if lines.result() == 0:
+            raise Misuse("this file is empty", path)
+        if lines.result() != first:
+            what = f"{lines.result():,} lines, but {files.source} has {first:,}: line n of both must be one example"
+            raise Misuse(what, path)
+    return first
+
+
+def _check_exists(path: Path) -> None:
+    if not path.exists():
+        here = "" if path.is_absolute() else f", neither in {Path.cwd()} nor beside the settings file"
+        raise Misuse(f"there is no such file{here}", path)
+
+
+def _table(files: Table, languages: tuple[str, str]) -> RawSplit:
+    wanted = Wanted(files.source_column, files.target_column, languages)
+    for path in files.files:
+        _check_exists(path)
+    found = [read_pairs(path, wanted, files.key_column) for path in files.files]
+    pairs = [pair for file in found for pair in file.pairs]
+
+    def blocks() -> Iterator[Lines]:
+        for first in range(0, len(pairs), PAIRS_OF_A_BLOCK):
+            block = pairs[first : first + PAIRS_OF_A_BLOCK]
+            # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
+            source, target = (
+                [f"{text}\n".encode("utf-8", "replace") for text in side]
+                for side in ([pair.source for pair in block], [pair.target for pair in block])
+            )
+            keys = None if files.key_column is None else [pair.key or "" for pair in block]
+            yield Lines([pair.line for pair in block], source, target, None, keys)
+
+    left_out = sum((file.left_out for file in found), Counter[str]())
+    first_left_out = {reason: line for file in reversed(found) for reason, line in file.first_left_out.items()}
+    notes = tuple(note for file in found for note in file.notes)
+    return RawSplit(files.files[0], len(pairs), blocks, left_out, first_left_out, notes)
+
+
+def _divide(whole: RawSplit, held_out: HeldOut, names: list[str]) -> dict[str, RawSplit]:
+    """The training data, and the splits that are taken from it."""
+    keys, sources = [], []
+    for block in whole.blocks():
+        texts = [text_key(line.decode("utf-8", "replace")) for line in block.source]
+        sources.append(hashes(texts, held_out.seed))
+        keys.append(sources[-1] if block.keys is None else hashes(block.keys, held_out.seed))
+    sizes = {name: getattr(held_out, name) for name in names}
+    try:
+        parts = hold_out(np.concatenate(keys), np.concatenate(sources), sizes)
+    except Misuse as error:
+        raise Misuse(str(error), whole.path) from None
+    splits = {"train": replace(whole, pairs=int((parts == TRAIN).sum()), blocks=_selection(whole, parts, TRAIN))}
+    splits["train"].left_out.update({DUPLICATES: int(both)} if (both := (parts == LEFT_OUT).sum()) else {})
+    splits["train"].first_left_out.update({DUPLICATES: 1 + int((parts == LEFT_OUT).argmax())} if both else {})
+    for number, name in enumerate(names, 1):
+        splits[name] = RawSplit(whole.path, int((parts == number).sum()), _selection(whole, parts, number))
+    return splits
+
+
+def _selection(whole: RawSplit, parts: Parts, part: int) -> Callable[[], Iterator[Lines]]:
+    """The blocks of the pairs of one part."""
+
+    def blocks() -> Iterator[Lines]:
+        first = 0
+        for block in whole.blocks():
+            chosen = (parts[first : first + len(block.source)] == part).tolist()
+            first += len(block.source)
+            if any(chosen):
+                yield Lines(*(None if column is None else list(compress(column, chosen)) for column in block))  # type: ignore[arg-type]
+
+    return blocks

@@ -1,0 +1,77 @@
+"""A settings file: read, changed by `--set`, checked; its paths are found beside it too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pointing.config import Config, checked, idle_settings
+from pointing.errors import Misuse
+
+
+def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = ()) -> Config:
+    """Settings of a new experiment: a YAML file, with changes such as "model.hidden=256" or {"model.hidden": 256}.
+
+    Settings that would do nothing are refused here. A run that was made with such settings can still be loaded.
+    """
+    values = _read_yaml(Path(path))
+    for key, value in (changes if isinstance(changes, Mapping) else parse_changes(changes)).items():
+        *outer, last = key.split(".")
+        section = values
+        for name in outer:
+            section = section.setdefault(name, {})
+            if not isinstance(section, dict):
+                raise Misuse(f"--set {key}: {name} is not a section")
+        section[last] = value
+    config = checked(Config, values, path)
+    if idle := [f"{key} does nothing: {reason}" for key, reason in idle_settings(config).items()]:
+        raise Misuse("; ".join(idle), path)
+    return found_files(config, Path(path).parent)
+
+
+def found_files(config: Config, folder: Path) -> Config:
+    """The settings with paths as they lead from here: a file that is not here is looked for in `folder`, too."""
+
+    def found(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: found(part) for key, part in value.items()}
+        if isinstance(value, tuple):
+            return tuple(map(found, value))
+        is_elsewhere = isinstance(value, Path) and not value.exists() and (folder / value).exists()
+        return folder / value if is_elsewhere else value
+
+    values = config.model_dump()
+    return config if (elsewhere := found(values)) == values else Config.model_validate(elsewhere)
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        values = yaml.safe_load(path.read_bytes())
+    except OSError as error:
+        raise Misuse(f"cannot be read: {error.strerror}", path) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
+        raise Misuse(f"not YAML: {problem}", path, None if mark is None else mark.line + 1) from None
+    if not isinstance(values, dict):
+        raise Misuse("settings are sections with keys; see docs/configuration.md", path)
+    return values
+
+
+def parse_changes(changes: Sequence[str]) -> dict[str, Any]:
+    """The keys and values of `--set key=value` options; values are read as YAML."""
+    import yaml
+
+    values = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise Misuse(f"--set {change}: write it as section.key=value")
+        try:
+            values[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise Misuse(f"--set {change}: {value!r} is not a YAML value") from None
+    return values

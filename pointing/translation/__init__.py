@@ -1,0 +1,1 @@
+"""`pointing translate`: the untranslated texts of files filled by a model, checked, and shown for review."""
