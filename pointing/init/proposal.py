@@ -19,7 +19,7 @@ class Size(NamedTuple):
     pairs: float
     words: int  # of the target vocabulary, at most
     min_count: int
-    batch: int
+    batch: int  # pairs of at most SHORT tokens; of longer ones half as many, if these are more than 64
     passes: int  # through the training data, at most
     dropout: float
 
@@ -32,6 +32,7 @@ SIZES = (
     Size(math.inf, words=12_000, min_count=5, batch=128, passes=6, dropout=0.0),
 )
 FEWEST_UPDATES = 500
+SHORT = 30  # tokens of source and target together
 ENOUGH_POINTERS = 20_000  # copied words that training needs to learn pointing from, if there are as many
 MOST_OF_COPIES, LEAST_OF_COPIES = 0.8, 0.2  # share of all copied words that are pointers, in small and in large data
 SPANS_MATTER, SPANS_ARE_KEPT = 0.01, 0.5  # spans are protected if this share of lines has some, and this share keeps it
@@ -54,14 +55,15 @@ class Proposal:
     def for_time(self, minutes: float, seconds_per_update: float, pairs: int) -> tuple[Proposal, float]:
         """The same with as many updates as the minutes allow, and how many minutes these take."""
         allowed = int(60 * minutes / seconds_per_update)
-        enough = self.size.passes * -(-pairs // self.size.batch)
+        batch = self.values["training"]["batch"]
+        enough = self.size.passes * -(-pairs // batch)
         updates = max(FEWEST_UPDATES, min(allowed, enough))
         training = self.values["training"] | {
             "updates": updates,
             "validate_every": -(-updates // VALIDATIONS),
             "warmup": min(WARMUP, updates // 5),
         }
-        reason = f"{updates * self.size.batch / pairs:.1f} times through the pairs"
+        reason = f"{updates * batch / pairs:.1f} times through the pairs"
         if allowed < enough:
             reason += f"; {enough:,} would be better, if there is more time"
         values, reasons = self.values | {"training": training}, self.reasons | {"training.updates": reason}
@@ -93,7 +95,7 @@ def propose(findings: Findings) -> Proposal:
             "learning_rate": 0.002,
             "warmup": WARMUP,
             "decay": "linear",
-            "batch": size.batch,
+            "batch": size.batch if sum(findings.lengths) <= SHORT else min(size.batch, max(64, size.batch // 2)),
             "updates": FEWEST_UPDATES,
             "validate_every": FEWEST_UPDATES,
             "score": "rouge" if findings.summarizes else "bleu",
