@@ -92,7 +92,7 @@ b.used { border-bottom: 2px solid var(--origin) }
 a.copied, a.translated, a.glossary { color: var(--origin); font-weight: bold }
 .copied { --origin: var(--copied) } .translated { --origin: var(--translated) } .glossary { --origin: var(--glossary) }
 .lit, b:target { outline: 2px solid rgb(var(--lit)) }
-small, summary { opacity: .6 }
+small, summary { opacity: .6 } details { margin-bottom: .7em }
 .warning::before { content: "⚠ " }
 @media (max-width: 45em) { section { grid-template-columns: 2.5em 1fr } section > div { grid-column: 2 } }
 </style></head><body>
