@@ -1,5 +1,16 @@
 """`python -m pointing`, the same as `pointing`; what torchrun starts."""
 
+import os
+import sys
+
 from pointing.cli import main
 
-main()
+try:
+    main()
+except SystemExit as stop:
+    if int(os.environ.get("WORLD_SIZE", 1)) == 1:
+        raise
+    # Threads of torch.distributed can crash while Python shuts down: one of several processes leaves without that.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1)

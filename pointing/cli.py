@@ -14,7 +14,9 @@ import typer
 
 from pointing import __version__
 from pointing.errors import Failure, Misuse, Stopped
+from pointing.init.command import init
 from pointing.reproduce.command import app as reproduce
+from pointing.system.program import program
 from pointing.translation.command import translate
 
 app = typer.Typer(
@@ -27,6 +29,7 @@ app = typer.Typer(
 data = typer.Typer(help="Bring a public corpus as plain parallel text.", no_args_is_help=True)
 app.add_typer(data, name="data")
 app.add_typer(reproduce, name="reproduce")
+app.command()(init)
 app.command()(translate)
 Out = Annotated[Path, typer.Option(help="Folder for the files.")]
 
@@ -64,7 +67,7 @@ def demo(
     console = Console(highlight=False, soft_wrap=True)
     for output in outputs:
         console.print(show(output))
-    print(f"\nTry it yourself: echo 'open my.conf with emacs29' | pointing generate {out} --show")
+    print(f"\nTry it yourself:\n  echo 'open my.conf with emacs29' | {program()} generate {out} --show")
 
 
 @app.command()
@@ -104,8 +107,9 @@ def prepare(
 
 @app.command()
 def train(
-    config: Annotated[Path, typer.Argument(help="The experiment's YAML file.")],
+    config: Annotated[Path, typer.Argument(help="The experiment's YAML file; or your data as one CSV, JSONL, PO, …")],
     changes: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value.")] = None,
+    minutes: Annotated[float | None, typer.Option(min=0.1, help="With data: the time for training (30).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the run (default: runs/ + the file's name).")] = None,
     corpus: Annotated[
@@ -115,11 +119,15 @@ def train(
 ) -> None:
     """Train a model; prepares the corpus first, if that is not done.
 
+    With data in the settings' place, `pointing init` writes settings for them first, unless it has done so before.
+
     On several processes or machines: torchrun --nproc-per-node N -m pointing train CONFIG. Ctrl-C keeps a checkpoint.
     """
+    from pointing.init.initialize import settings_for
     from pointing.settings_file import read_config
     from pointing.training import loop as training
 
+    config = settings_for(config, minutes)
     folder = out or Path("runs") / config.stem
     settings = read_config(config, changes or ())
     summary = training.train(settings, corpus or Path("corpora") / config.stem, folder, resume)

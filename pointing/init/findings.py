@@ -47,6 +47,12 @@ class Findings:
     sample: Lines  # pairs to measure with
 
     @property
+    def languages(self) -> tuple[str, str]:
+        """As guessed; a language that could not be guessed as the settings have it."""
+        source, target = self.guessed_languages
+        return source or self.data.languages[0], target or self.data.languages[1]
+
+    @property
     def summarizes(self) -> bool:
         """True if targets are much shorter than sources and in the same language."""
         source, target = self.guessed_languages
