@@ -16,7 +16,7 @@ __all__ = ["AlwaysPoint", "NeverPoint", "PointerNetwork", "PointerSoftmax", "Sea
 
 
 def load(run: str | Path, device: str = "auto", dictionary: str | Path | None = None) -> Generator:
-    """A trained run, ready to use: `pointing.load("runs/x").generate(["a line"])`.
+    """A trained run, ready to use: `pointing.load("runs/x").generate("a line").text`.
 
     With a dictionary of word pairs, copied words are written as it translates them.
     """

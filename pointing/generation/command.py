@@ -19,7 +19,8 @@ from pointing.generation.glossary import Mode
 from pointing.generation.html_page import page
 from pointing.generation.output import Output, show
 from pointing.model.run import load_run
-from pointing.system.files import BOM, read_lines, whole_file
+from pointing.system.binary_files import check_is_text, check_standard_input
+from pointing.system.files import BOM, check_folder, read_lines, whole_file
 from pointing.system.progress import say
 from pointing.system.world import processes
 from pointing.text import entities
@@ -87,12 +88,18 @@ def _check(files: list[Path], html: Path | None) -> None:
             raise Misuse("there is no such file", file)
         if file.is_dir():
             raise Misuse("this is a folder, not a file of lines", file)
+        if file != STDIN:
+            check_is_text(file)
     if sys.stdin is None and (not files or STDIN in files):
         raise Misuse("there is nothing to read: standard input is closed; give a file")
+    if not files or STDIN in files:
+        check_standard_input()
     if sys.stdout is None:
         raise Misuse("there is nowhere to write: standard output is closed")
     if html is not None and html.is_dir():
         raise Misuse("this is a folder: give a file for the page", html)
+    if html is not None:
+        check_folder(html)
     if html is not None and html.exists() and any(file.exists() and html.samefile(file) for file in files):
         raise Misuse("the page would take the place of the text: give another file", html)
     if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 in, UTF-8 out, whatever the locale

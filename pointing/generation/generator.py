@@ -5,12 +5,12 @@ raw lines → what the model reads → search, batch by batch → words with the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import islice, starmap
+from itertools import chain, islice, starmap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
@@ -22,7 +22,8 @@ from pointing.corpus.batches import CandidateTranslations, candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis, search
-from pointing.generation.glossary import Glossary, Mode, make_terms
+from pointing.generation.glossary import Glossary, Kept, Mode, Terms, make_terms
+from pointing.generation.options import SearchOptions, each_line, search_settings
 from pointing.generation.output import Output
 from pointing.generation.reader import Line, LineReader, as_batch, positions_of_spans
 from pointing.generation.spans import Spans
@@ -30,6 +31,9 @@ from pointing.generation.writer import Writer
 from pointing.model.decoder import SearchForm, not_training
 from pointing.model.run import Run
 from pointing.text.entities import Tagged
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 WINDOW = 2048  # lines that are sorted by length together
 FEWEST_TOKENS, MOST_TOKENS = 256, 2048  # source tokens of a batch, padding counted; more make it no faster
@@ -49,6 +53,38 @@ class Generator:
         """The next search lays the weights out anew."""
         self._for_search = None
 
+    def _laid_out(self) -> SearchForm[Any]:
+        with not_training(self.model):
+            self._for_search = self._for_search or self.model.for_search()
+        return self._for_search
+
+    def with_dictionary(self, path: str | Path) -> Generator:
+        """The same model; what it copies is written as this dictionary of word pairs translates it."""
+        if not isinstance(path, str | Path):
+            raise Misuse("a dictionary is a file of word pairs; for your own terms give glossary={term: translation}")
+        other = Generator(Run(self.lexicon.with_dictionary(path), self.model, {}))
+        other._for_search = self._laid_out()
+        return other
+
+    def glossary(self, terms: Terms = None, keep: Kept = None, mode: Mode = "guaranteed") -> Glossary:
+        """Terms for `generate`: how they are written, and which stay as they are. Both may be files."""
+        return Glossary(make_terms(terms, keep), self.lexicon.tokenization.source, mode)
+
+    @overload
+    def generate(  # type: ignore[overload-overlap]  # a string is also an iterable of strings; this one comes first
+        self,
+        lines: str | bytes,
+        settings: Search | None = None,
+        *,
+        locations: bool = False,
+        tags: Iterable[Tagged] | None = None,
+        glossary: Glossary | Terms = None,
+        keep: Kept = None,
+        dictionary: str | Path | None = None,
+        **search: Unpack[SearchOptions],
+    ) -> Output: ...
+
+    @overload
     def generate(
         self,
         lines: Iterable[str | bytes],
@@ -56,19 +92,21 @@ class Generator:
         *,
         locations: bool = False,
         tags: Iterable[Tagged] | None = None,
-        glossary: Glossary | None = None,
-    ) -> list[Output]:
-        """An output for each line; with `locations` its words know where the model looked."""
-        return list(self.stream(lines, settings, locations=locations, tags=tags, glossary=glossary))
+        glossary: Glossary | Terms = None,
+        keep: Kept = None,
+        dictionary: str | Path | None = None,
+        **search: Unpack[SearchOptions],
+    ) -> list[Output]: ...
 
-    def glossary(
-        self,
-        terms: Mapping[str, str] | str | Path | None = None,
-        keep: Iterable[str] | str | Path | None = None,
-        mode: Mode = "guaranteed",
-    ) -> Glossary:
-        """Terms for `generate`: how they are written, and which stay as they are. Both may be files."""
-        return Glossary(make_terms(terms, keep), self.lexicon.tokenization.source, mode)
+    def generate(self, lines: Any, settings: Search | None = None, **options: Any) -> Output | list[Output]:
+        """An output for each line; of one line, given as a string, its output.
+
+        `settings` say how to search; each of them may also be given by name: `beam=10`. A glossary (a mapping, a file,
+        or what `glossary` made) says how terms are written, `keep` which terms stay as they are, a dictionary how
+        copied words are translated. With `locations` words know where the model looked.
+        """
+        outputs = list(self.stream(lines, settings, **options))
+        return outputs[0] if isinstance(lines, str | bytes | bytearray) else outputs
 
     def stream(
         self,
@@ -77,26 +115,41 @@ class Generator:
         *,
         locations: bool = False,
         tags: Iterable[Tagged] | None = None,
-        glossary: Glossary | None = None,
+        glossary: Glossary | Terms = None,
+        keep: Kept = None,
+        dictionary: str | Path | None = None,
         window: int = WINDOW,
         on_all: bool = False,
+        **search: Unpack[SearchOptions],
     ) -> Iterator[Output]:
-        """The same one by one, in the lines' order, while they come in.
+        """The outputs one by one, in the lines' order, while they come in, `window` lines at a time.
 
         With `on_all`, by all processes of torchrun: the first reads the lines and gets all outputs, the others none.
         """
-
+        generator = self if dictionary is None else self.with_dictionary(dictionary)
+        settings, terms = search_settings(settings, search), generator._terms(glossary, keep)
         if self.read.needs_tags and tags is None:
             raise Misuse("this run was trained on tagged entities: the lines need tags too (generate --tags)")
-        if glossary is not None and not self.model.output.can_point:
+        if terms is not None and not self.model.output.can_point:
             raise Misuse("a glossary's terms are pointed at, and this run has a plain softmax, which cannot point")
+        if isinstance(window, bool) or not isinstance(window, int) or window < 1:
+            raise Misuse(f"window: should be a number of lines, at least 1, not {window!r}")
 
         def work(first: int, lines: list[str | bytes], tags: list[Tagged] | None) -> list[Output]:
-            return self.run(self.read(lines, tags, glossary), settings, locations=locations, first=first)
+            return generator.run(generator.read(lines, tags, terms), settings, locations=locations, first=first)
 
-        windows = _windows(lines, tags, window)
-        for outputs in _on_all(work, windows) if on_all else starmap(work, windows):
-            yield from outputs
+        windows = _windows(each_line(lines), tags, window)
+        return chain.from_iterable(_on_all(work, windows) if on_all else starmap(work, windows))
+
+    def _terms(self, glossary: Glossary | Terms, keep: Kept) -> Glossary | None:
+        if isinstance(glossary, Glossary):
+            if keep is not None:
+                raise Misuse("keep is part of a glossary that is made before: model.glossary(terms, keep=…)")
+            return glossary
+        for name, terms, form in (("glossary", glossary, "{term: translation}"), ("keep", keep, "[term]")):
+            if isinstance(terms, str) and not Path(terms).exists():
+                raise Misuse(f"there is no such file; terms themselves are given as {name}={form}", terms)
+        return None if glossary is None and keep is None else self.glossary(glossary, keep)
 
     def run(
         self, lines: Sequence[Line], settings: Search | None = None, *, locations: bool = False, first: int = 1
@@ -122,7 +175,7 @@ class Generator:
             )
 
         with not_training(self.model), _side_by_side(len(batches)) as each:
-            model = self._for_search = self._for_search or self.model.for_search()
+            model = self._laid_out()
             for rows, hypotheses_of_rows in zip(batches, each(work, batches), strict=True):
                 for row, hypotheses in zip(rows, hypotheses_of_rows, strict=True):
                     outputs[row] = writer.write(hypotheses, lines[row], first + row)

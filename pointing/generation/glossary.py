@@ -23,6 +23,8 @@ from pointing.text.tokenizer import Tokenizer, Tokens
 
 Mode = Literal["guaranteed", "encouraged"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+Terms = Mapping[str, str] | str | Path | None  # how terms are written, or a file that says so
+Kept = Iterable[str] | str | Path | None  # terms that stay as they are, or a file of them
 GUARANTEED, ENCOURAGED = "term", "hint"  # kinds of protected words
 
 
@@ -55,16 +57,29 @@ def read_kept(path: str | Path) -> list[Term]:
     return [Term(line.strip(), None) for _, line in read_text(Path(path)) if _has_content(line)]
 
 
-def make_terms(
-    glossary: Mapping[str, str] | str | Path | None = None, keep: Iterable[str] | str | Path | None = None
-) -> list[Term]:
+def make_terms(glossary: Terms = None, keep: Kept = None) -> list[Term]:
     """How terms are written, and terms that stay as they are. Both may be files."""
-    if isinstance(glossary, str | Path):
-        terms = read_glossary(glossary)
+    if glossary is None or isinstance(glossary, str | Path):
+        terms = [] if glossary is None else read_glossary(glossary)
+    elif isinstance(glossary, Mapping):
+        terms = [Term(_checked(source), _checked(target)) for source, target in glossary.items()]
     else:
-        terms = [Term(source, target) for source, target in (glossary or {}).items()]
-    kept = read_kept(keep) if isinstance(keep, str | Path) else [Term(term, None) for term in keep or ()]
+        raise Misuse(f"glossary: should be a file, or a mapping of terms to translations, not {glossary!r}")
+    if keep is None or isinstance(keep, str | Path):
+        kept = [] if keep is None else read_kept(keep)
+    elif isinstance(keep, Iterable) and not isinstance(keep, bytes | Mapping):
+        kept = [Term(_checked(term), None) for term in keep]
+    else:
+        raise Misuse(f"keep: should be a file, or a list of terms, not {keep!r}")
     return [*terms, *kept]
+
+
+def _checked(term: object) -> str:
+    if not isinstance(term, str):
+        raise Misuse(f"a glossary's term should be text, not {term!r}")
+    if not term.strip():
+        raise Misuse(f"a glossary's term has no word: {term!r}")
+    return term.strip()
 
 
 def _has_content(line: str) -> bool:

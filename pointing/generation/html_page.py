@@ -1,7 +1,7 @@
 """Outputs as one page that opens anywhere: no network, no file beside it, everything in it escaped.
 
-Source and output stand side by side. A copied word is a link to its source word; hovering over a word, or reaching it
-with the keyboard, lights up where it came from and where the model looked.
+Source and output stand side by side, as they are: with their spaces and capitals. A copied word is a link to its source
+word; hovering over a word, or reaching it with the keyboard, lights up where it came from and where the model looked.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from pointing.generation.output import Output, Token
+from pointing.generation.output import Output, Token, parts
 from pointing.text.tokenizer import visible
 
 FAINT = 0.01  # attention below this is not shown
@@ -36,30 +36,32 @@ def _pair(output: Output) -> str:
 
 
 def _source(output: Output) -> str:
-    line, at, parts = output.source, 0, []
-    used = {token.source for each in (output, *output.alternatives) for token in each.tokens}
+    line, at, pieces = output.source, 0, []
+    tokens = [token for each in (*reversed(output.alternatives), output) for token in each.tokens]
+    origins = {token.source: token.origin for token in tokens}  # the best output's comes last, and stays
     for position, (start, end) in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True)):
-        parts.append(_text(line.text[at:start]))
-        kind = ' class="used"' if position in used else ""
-        parts.append(f'<b id="l{output.line}w{position}"{kind}>{_text(line.text[start:end])}</b>')
+        pieces.append(_text(line.text[at:start]))
+        kind = f' class="used {origins[position]}"' if position in origins else ""
+        pieces.append(f'<b id="l{output.line}w{position}"{kind}>{_text(line.text[start:end])}</b>')
         at = end
-    return "".join([*parts, _text(line.text[at:])])
+    return "".join([*pieces, _text(line.text[at:])])
 
 
 def _words(output: Output) -> str:
-    return " ".join(_word(token, output.line) for token in output.tokens)
+    """The text as it is delivered, its words marked."""
+    return "".join(_text(text) if token is None else _word(text, token, output.line) for text, token in parts(output))
 
 
-def _word(token: Token, line: int) -> str:
+def _word(text: str, token: Token, line: int) -> str:
     about = f"{token.probability:.0%} probable, shortlist {token.d:.0%}"
     looked = ""
     if token.location is not None:
         places = [f"{j}:{weight:.2f}" for j, weight in enumerate(token.location.tolist()) if weight >= FAINT]
         looked = f' data-looked="{" ".join(places)}"'
     if token.source is None:
-        return f'<i tabindex="0" title="{about}"{looked}>{_text(token.text)}</i>'
+        return f'<i tabindex="0" title="{about}"{looked}>{_text(text)}</i>'
     where = f'href="#l{line}w{token.source}" data-from="{token.source}"'
-    return f'<a class="{token.origin}" {where} title="{token.origin}, {about}"{looked}>{_text(token.text)}</a>'
+    return f'<a class="{token.origin}" {where} title="{token.origin}, {about}"{looked}>{_text(text)}</a>'
 
 
 def _score(output: Output) -> str:
@@ -77,24 +79,27 @@ HEAD = """<!DOCTYPE html>
  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>TITLE</title>
 <style>
-:root { --copied: #0a7d33; --translated: #8a2be2; --lit: 255, 190, 0; color-scheme: light dark }
-@media (prefers-color-scheme: dark) { :root { --copied: #5fd68a; --translated: #c9a0ff; --lit: 190, 120, 0 } }
+:root { --copied: #0a7d33; --translated: #8a2be2; --glossary: #0a5ca8; --lit: 255, 190, 0; color-scheme: light dark }
+@media (prefers-color-scheme: dark) {
+  :root { --copied: #5fd68a; --translated: #c9a0ff; --glossary: #86c2ff; --lit: 190, 120, 0 }
+}
 body { font: 16px/1.7 system-ui, sans-serif; margin: 1em auto; max-width: 75em; padding: 0 1em }
 section { display: grid; grid-template-columns: 2.5em 1fr 1fr; gap: 0 1.5em; border-top: 1px solid #8884 }
 h2 { font-size: 1em; font-weight: normal; opacity: .6; margin: 1em 0 }
-p { margin: 1em 0; overflow-wrap: anywhere }
-b, i, a { font: inherit; text-decoration: none; border-radius: .2em; padding: 0 .1em; unicode-bidi: isolate }
-b.used { border-bottom: 2px solid var(--copied) }
-a.copied { color: var(--copied); font-weight: bold }
-a.translated { color: var(--translated); font-weight: bold }
+p { margin: 1em 0; overflow-wrap: anywhere; white-space: pre-wrap } .about { white-space: normal }
+b, i, a { font: inherit; text-decoration: none; border-radius: .2em; unicode-bidi: isolate }
+b.used { border-bottom: 2px solid var(--origin) }
+a.copied, a.translated, a.glossary { color: var(--origin); font-weight: bold }
+.copied { --origin: var(--copied) } .translated { --origin: var(--translated) } .glossary { --origin: var(--glossary) }
 .lit, b:target { outline: 2px solid rgb(var(--lit)) }
-small, summary { opacity: .6 }
+small, summary { opacity: .6 } details { margin-bottom: .7em }
 .warning::before { content: "⚠ " }
 @media (max-width: 45em) { section { grid-template-columns: 2.5em 1fr } section > div { grid-column: 2 } }
 </style></head><body>
 <h1>TITLE</h1>
-<p><a class="copied">copied</a> from the source, <a class="translated">translated</a> by the dictionary from a source
-word, or from the shortlist. Point at a word to see where it came from and where the model looked.</p>
+<p class="about"><a class="copied">copied</a> from the source, <a class="translated">translated</a> by the dictionary
+from a source word, written as the <a class="glossary">glossary</a> says, or from the shortlist. Point at a word to see
+where it came from and where the model looked.</p>
 """
 
 TAIL = """<script>

@@ -1,9 +1,9 @@
-"""An output: its text, and words that know their origin, the shortlist or a place in the raw line. JSON, in colour."""
+"""An output: its text, and words that know their place in it and their origin. As JSON, and in colour."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,6 +33,7 @@ class Token:
     d: float  # d_t, the switch's probability of the shortlist; of a word of several pieces, the mean
     location: Floats | None = field(default=None, repr=False, compare=False)  # (J,) l_t, if it was asked for
     form: int = field(default=0, repr=False, compare=False)  # how it is written, if the run has learned forms
+    output: tuple[int, int] = (0, 0)  # its characters in the output's text
 
     def json(self) -> dict[str, Any]:
         return {
@@ -40,6 +41,7 @@ class Token:
             "origin": self.origin,
             "source": self.source,
             "span": None if self.span is None else list(self.span),
+            "output": list(self.output),
             "probability": round(self.probability, 6),
             "shortlist": round(self.d, 6),
         }
@@ -56,7 +58,7 @@ class Output:
     """What one line became; `alternatives` are the others of its n-best list."""
 
     line: int  # counted from 1
-    text: str  # detokenised
+    text: str  # as it is delivered
     score: float
     tokens: list[Token]
     source: Line = field(repr=False, compare=False)
@@ -84,13 +86,64 @@ class Output:
     @classmethod
     def from_json(cls, values: Mapping[str, Any], source: Line) -> Output:
         """The output of a line of which `json` gave these values."""
-        tokens = [Token.from_json(token) for token in values["tokens"]]
+        tokens = placed(values["text"], [Token.from_json(token) for token in values["tokens"]])
         alternatives = [cls.from_json(alternative, source) for alternative in values.get("alternatives", ())]
         return cls(values["line"], values["text"], values["score"], tokens, source.in_words, alternatives)
 
 
+def placed(text: str, tokens: Sequence[Token]) -> list[Token]:
+    """The tokens of a text, each with its place in it."""
+    found = places(text, [token.text for token in tokens])
+    return [replace(token, output=place) for token, place in zip(tokens, found, strict=True)]
+
+
+def places(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
+    """The characters of each word in the text that they were joined into, from left to right.
+
+    Joining changes white space only, but for Moses' detokenizer, which also writes `@-@` as `-`.
+    """
+    found, at = [], 0
+    for word in words:
+        start = _after_space(text, at)
+        at = start + len(word) if text.startswith(word, start) else _end_of(text, start, word)
+        found.append((start, at))
+    return found
+
+
+def _after_space(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _end_of(text: str, at: int, word: str) -> int:
+    """Where a word ends in a text that has it from `at` on, with other white space in it."""
+    part = 0
+    while part < len(word) and at < len(text):
+        if word[part].isspace():
+            part += 1
+            continue
+        at = _after_space(text, at)
+        part += 3 if word.startswith("@-@", part) and text.startswith("-", at) else 1
+        at += 1
+    return min(at, len(text))
+
+
+def parts(output: Output) -> Iterator[tuple[str, Token | None]]:
+    """The output's text in parts: those of its tokens, and what stands between them."""
+    at = 0
+    for token in output.tokens:
+        start, end = token.output
+        if start > at:
+            yield output.text[at:start], None
+        yield output.text[start:end], token
+        at = end
+    if at < len(output.text):
+        yield output.text[at:], None
+
+
 def show(output: Output) -> Text:
-    """Source and output for a terminal: copied words in colour, each with the index of the word that it came from."""
+    """Source and output as they are, for a terminal: copied words in colour, each with the index of its source word."""
     from rich.text import Text
 
     line = output.source
@@ -103,10 +156,10 @@ def show(output: Output) -> Text:
         if position in origins:
             shown.append(subscript(position), style)
         at = end
-    shown.append(visible(line.text[at:]), "dim").append("\n→")
-    for token in output.tokens:
-        shown.append(" ").append(visible(token.text), STYLES[token.origin])
-        if token.source is not None:
+    shown.append(visible(line.text[at:]), "dim").append("\n→ ")
+    for text, token in parts(output):
+        shown.append(visible(text), "" if token is None else STYLES[token.origin])
+        if token is not None and token.source is not None:
             shown.append(subscript(token.source), STYLES[token.origin])
     return shown
 

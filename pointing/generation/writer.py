@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from pointing.generation.beam import Hypothesis
-from pointing.generation.output import UNKNOWN, Floats, Output, Token
+from pointing.generation.output import UNKNOWN, Floats, Output, Token, placed
 from pointing.generation.reader import Line, Pieces
 from pointing.text.entities import position_of_entity
 from pointing.text.forms import case_of, join, write_word
@@ -37,7 +37,8 @@ class Writer:
         for hypothesis in hypotheses:
             tokens = self.tokens(hypothesis, line)
             text = self._text(tokens, line)
-            different.setdefault(text, Output(number, text, hypothesis.score, tokens, line.in_words))
+            if text not in different:
+                different[text] = Output(number, text, hypothesis.score, placed(text, tokens), line.in_words)
         if not different:  # an empty line has no hypothesis, and an empty output
             return Output(number, "", 0.0, [], line.in_words)
         best, *alternatives = different.values()

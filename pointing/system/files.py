@@ -101,6 +101,18 @@ def read_text(path: str | Path) -> Iterator[tuple[int, str]]:
         yield number, decode(line, path, number)
 
 
+def check_folder(path: str | Path, folder: Path | None = None) -> None:
+    """Refuses a file that cannot be written because its folder is not there; a mistyped path makes no new folders.
+
+    `folder` is the one that has to be there, if not the file's own.
+    """
+    folder = folder or Path(path).absolute().parent
+    if not folder.exists():
+        raise Misuse(f"there is no folder {folder}: make it first, or give another name", path)
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise Misuse(f"cannot be written: {folder} is no folder that may be written to", path)
+
+
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`, to write to. It is renamed to `path` if the block ends well, else removed."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pointing.errors import Misuse
+from pointing.system.files import check_folder
 
 
 def output_paths(
@@ -27,7 +28,7 @@ def output_paths(
             raise Misuse(f"there is a {output} already, whose translations would be lost: {advice}", file)
         if (other := next((each for each in files if each != file and _same(output, each)), None)) is not None:
             raise Misuse(f"its translation would take the place of {other}, which is translated too: give -o", file)
-        check_writable(output)
+        check_writable(output, out)
     first: dict[str, Path] = {}
     for file, output in outputs.items():
         if (other := first.setdefault(os.path.realpath(output), file)) is not file:
@@ -70,8 +71,11 @@ def default_name(file: Path, languages: tuple[str, str]) -> str | None:
     return f"{stem}.{target}{file.suffix}"
 
 
-def check_writable(path: Path) -> None:
-    """Refuses what cannot be written, or what its owner has protected, before any work."""
+def check_writable(path: Path, new_folder: Path | None = None) -> None:
+    """Refuses what cannot be written, or what its owner has protected, before any work.
+
+    Its folder must be there, or be the `new_folder` that the user asks for, in one that is there.
+    """
     if path.is_dir():
         raise Misuse("this is a folder: give a file to write to", path)
     if path.exists():
@@ -79,9 +83,9 @@ def check_writable(path: Path) -> None:
             raise Misuse("this is a pipe or a device: give a file to write to", path)
         if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
             raise Misuse("this file is read-only: give another name with -o, or change its permissions", path)
-    folder = next(each for each in (path.absolute().parent, *path.absolute().parents) if each.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise Misuse(f"cannot be written: {folder} is no folder that may be written to", path)
+    folder = path.absolute().parent
+    is_new = new_folder is not None and folder == new_folder.absolute() and not folder.exists()
+    check_folder(path, folder.parent if is_new else folder)
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import tiny
@@ -97,6 +98,9 @@ def test_output_is_utf8_whatever_the_locale(run, kind):
         ("nowhere.txt", b"nowhere.txt: there is no such file"),
         ("/", b"/: this is a folder"),
         ("--html /", b"/: this is a folder"),
+        ("--html nope/page.html", b"nope/page.html: there is no folder"),
+        (f"'{sys.executable}'", b"this is not text in UTF-8; it looks like a program"),
+        (f"< '{sys.executable}'", b"standard input: this is not text in UTF-8"),
         ("--json --show", b"three ways to print: choose one"),
         (f"'{__file__}' --html '{__file__}'", b"the page would take the place of the text"),
     ],
@@ -106,6 +110,16 @@ def test_misuse_is_one_line_before_any_work(run, arguments, message):
     assert (result.returncode, result.stdout) == (2, b"")
     assert message in result.stderr
     assert result.stderr.count(b"\n") == 1
+    assert not Path("nope").exists()
+
+
+def test_a_models_weights_are_no_lines_but_odd_bytes_in_a_text_are(run, tmp_path):
+    result = generate(run, f"'{run}/{MODEL}'")
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert b"model.safetensors: this is not text in UTF-8" in result.stderr
+    (tmp_path / "text").write_bytes(b"a\0b \xff\xfe name1\n\0\n")
+    for arguments in (f"'{tmp_path}/text'", f"< '{tmp_path}/text'"):
+        assert generate(run, arguments).stdout.count(b"\n") == 2
 
 
 def test_a_page_cut_off_by_a_closed_pipe_leaves_nothing(run, tmp_path):

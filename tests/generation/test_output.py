@@ -1,6 +1,7 @@
 """From choices to words with their origin, and how they are shown."""
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -121,6 +122,7 @@ def test_json_is_the_contracts():
                 "origin": "copied",
                 "source": 3,
                 "span": [15, 23],
+                "output": [0, 8],
                 "probability": 0.9,
                 "shortlist": 0.1,
             }
@@ -153,8 +155,8 @@ def test_an_entity_that_the_model_made_up_is_unknown():
 
 
 def test_what_is_shown_says_where_each_word_came_from():
-    shown = show(writer().write([hypothesis(4, V + 3, 6)], line(), 1))
-    assert shown.plain == "China 's  TANG Gonghong₃ wins\n→ wins Gonghong₃ world"
+    shown = show(writer().write([hypothesis(4, V + 3, FIRST, 6, 7)], line(), 1))
+    assert shown.plain == "China 's₁  TANG Gonghong₃ wins\n→ wins Gonghong₃'s₁ world."  # with its spaces
     assert {"bold green"} == {str(span.style) for span in shown.spans if span.style not in ("dim", "")}
     assert "\x1b" not in show(writer().write([hypothesis(4)], line(text="a \x1b[31m[red]b\x9b"), 1)).plain
 
@@ -196,6 +198,17 @@ def test_the_page_links_copied_words_and_needs_nothing_else():
     ids = [about["id"] for _, about in reader.tags if "id" in about]
     assert ids == ["l9", *(f"l9w{n}" for n in range(5))]
     assert "two &amp; more" in html
+
+
+def test_the_page_shows_the_text_as_it_is_delivered_with_each_origin_in_its_colour():
+    found = writer().write([hypothesis(4, V + 3, V + 2, FIRST, 7)], line((None, None, "tang", None, None)), 7)
+    term = replace(found.tokens[1], origin="glossary")
+    html = "".join(page([replace(found, tokens=[found.tokens[0], term, *found.tokens[2:]])]))
+    assert found.text + " -1.500" in "".join(read(html).text)  # wins Gonghong tang's.
+    for origin, position in (("glossary", 3), ("translated", 2), ("copied", 1)):
+        assert f'<a class="{origin}" href="#l7w{position}"' in html
+        assert f'<b id="l7w{position}" class="used {origin}">' in html
+        assert f".{origin} {{ --origin: var(--{origin}) }}" in html
 
 
 NASTY = st.text(st.sampled_from("<>&\"'/ab=\x00\x1b\u202e\ud800 é"), max_size=12)

@@ -76,8 +76,13 @@ def test_what_cannot_be_written_is_refused_before_any_work(tmp_path):
     locked.touch(0o444)
     with pytest.raises(Misuse, match="read-only"):
         output_paths([file], locked, False, LANGUAGES)
-    with pytest.raises(Misuse, match="no folder"):
+    with pytest.raises(Misuse, match="is no folder that may be written to"):
         output_paths([file], file / "x.csv", False, LANGUAGES)
+    with pytest.raises(Misuse, match=r"there is no folder .*nope: make it first"):
+        output_paths([file], tmp_path / "nope" / "x.csv", False, LANGUAGES)
+    with pytest.raises(Misuse, match=r"there is no folder .*nope: make it first"):  # only the last folder is made
+        output_paths([file, tmp_path / "b.csv"], tmp_path / "nope" / "out", False, LANGUAGES)
+    assert sorted(tmp_path.iterdir()) == [file, locked]
     with pytest.raises(Misuse, match="pipe or a device"):
         output_paths([file], Path("/dev/null"), False, LANGUAGES)
     with pytest.raises(Misuse, match="standard output"):

@@ -115,6 +115,15 @@ def test_misuse_is_said_before_a_model_is_loaded(tmp_path):
         code, text = tiny.said("translate", run, tmp_path / name)
         assert (code, text.count("\n")) == (2, 1)
         assert message in text
+    (tmp_path / "x.txt").write_bytes(b"\x7fELF" + bytes(20))
+    assert (
+        "x.txt:1: there is a NUL character: this is no text file" in tiny.said("translate", run, tmp_path / "x.txt")[1]
+    )
+    there = set(tmp_path.iterdir())
+    for option in ("--html", "-o"):
+        code, text = tiny.said("translate", run, write(tmp_path / "e.po", "a"), option, tmp_path / "nope" / "x.po")
+        assert (code, f"there is no folder {tmp_path}/nope: make it first" in text) == (2, True)
+    assert set(tmp_path.iterdir()) == there | {tmp_path / "e.po"}
     code, text = tiny.said("translate", tmp_path / "no-run", tmp_path / "c.po")
     assert (code, "not a run" in text) == (2, True)
     code, text = tiny.said("translate", run, write(tmp_path / "e.po", "a"))
