@@ -208,15 +208,14 @@ def _check_values(tensors: Mapping[str, Tensor], words: int, positions: int) -> 
     choices = f"a word's id below V = {words}, or V + a source position, {last} at most as J = {positions}"
     for name in ("target", "y"):
         if name in tensors:
-            advice = "Steps that are not to count are left out by `mask`, which is False there"
+            advice = "Steps that are not to count are left out by the mask, which is False there"
             _check_range(name, tensors[name], last, f"{choices}. {advice}", mask)
     if "source_words" in tensors:
         advice = "At padding any of these will do, such as 0"
         _check_range("source_words", tensors["source_words"], last, f"{choices}. {advice}")
     if "candidates" in tensors:
-        _check_range(
-            "candidates", tensors["candidates"], words - 1, f"words, 0 to {words - 1}. Positions need not be given"
-        )
+        expected = f"a word's id, 0 to {words - 1}. Positions always compete"
+        _check_range("candidates", tensors["candidates"], words - 1, expected)
     if "log_l" in tensors:
         _check_log_l(tensors["log_l"].detach(), mask)
     if "log_f" in tensors and tensors["log_f"].numel() and bool(tensors["log_f"].amax() > PRECISE):
@@ -238,8 +237,7 @@ def _check_range(name: str, x: Tensor, last: int, expected: str, mask: Tensor | 
     place, value = _first(outside), x[outside][0].item()
     if value == IGNORED_LABEL and name in ("target", "y"):
         raise ValueError(
-            f"{name} is -100 at {name}{place}: no label is left out for its number here; say so by the mask, "
-            f"mask={name} != -100"
+            f"{name} is -100 at {name}{place}: the layer leaves no label out by its number; give mask={name} != -100"
         )
     raise ValueError(f"{name} is {value} at {name}{place}, but has to be {expected}")
 
@@ -259,14 +257,14 @@ def _check_log_l(log_l: Tensor, mask: Tensor | None) -> None:
     place, row, sums_to = _first(wrong), log_l[wrong][0], total[wrong][0].item()
     if bool(row.isnan().any()):
         raise ValueError(
-            f"log_l{place} has NaN. A softmax over scores that are all -inf is NaN: masked_log_softmax(scores, x_mask) "
-            "gives -inf there"
+            f"log_l{place} has NaN. A softmax over scores that are all -inf is NaN: "
+            "masked_log_softmax(scores, x_mask.unsqueeze(1)) gives -inf there"
         )
     if bool((row >= 0).all()) and abs(row.sum().item() - 1) <= tolerance:
         raise ValueError(f"log_l{place} are probabilities, but their logs are expected: give log_l.log()")
     raise ValueError(
-        f"log_l{place} are no logs of probabilities: exp(log_l) sums to {sums_to:.4g} there, not to 1. Scores "
-        "are given as masked_log_softmax(scores, x_mask), attention weights as weights.log(), without dropout on them"
+        f"log_l{place} are no logs of probabilities: exp(log_l) sums to {sums_to:.4g} there, not to 1. Scores are "
+        "given as masked_log_softmax(scores, x_mask.unsqueeze(1)), attention weights as weights.log(), without dropout"
     )
 
 
