@@ -8,11 +8,44 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pointing.config import Search
+    from pointing.errors import Misuse
     from pointing.generation.generator import Generator
-    from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerNetwork, PointerSoftmax, Switch
+    from pointing.generation.output import Output, Token
+    from pointing.pointer_softmax import (
+        AlwaysPoint,
+        Annotations,
+        NeverPoint,
+        NoisyTanh,
+        PointerNetwork,
+        PointerSoftmax,
+        Switch,
+        masked_log_softmax,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["AlwaysPoint", "NeverPoint", "PointerNetwork", "PointerSoftmax", "Search", "Switch", "load"]
+__all__ = [  # docs/layer.md has a table of them
+    "AlwaysPoint",
+    "Annotations",
+    "Generator",
+    "Misuse",
+    "NeverPoint",
+    "NoisyTanh",
+    "Output",
+    "PointerNetwork",
+    "PointerSoftmax",
+    "Search",
+    "Switch",
+    "Token",
+    "load",
+    "masked_log_softmax",
+]
+ELSEWHERE = {  # public names that are not of the layer
+    "Generator": "pointing.generation.generator",
+    "Misuse": "pointing.errors",
+    "Output": "pointing.generation.output",
+    "Search": "pointing.config",
+    "Token": "pointing.generation.output",
+}
 
 
 def load(run: str | Path, device: str = "auto", dictionary: str | Path | None = None) -> Generator:
@@ -25,8 +58,14 @@ def load(run: str | Path, device: str = "auto", dictionary: str | Path | None = 
     return load_generator(run, device, dictionary)
 
 
-def __getattr__(name: str) -> Any:
-    """The other public names, imported when they are first asked for: torch takes seconds."""
-    if name not in __all__:
-        raise AttributeError(f"module 'pointing' has no attribute {name!r}")
-    return getattr(import_module("pointing.config" if name == "Search" else "pointing.pointer_softmax"), name)
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+if not TYPE_CHECKING:  # a type checker sees the imports above, and nothing else
+
+    def __getattr__(name: str) -> Any:
+        """The other public names, imported when they are first asked for: torch takes seconds."""
+        if name not in __all__:
+            raise AttributeError(f"module 'pointing' has no attribute {name!r}")
+        return getattr(import_module(ELSEWHERE.get(name, "pointing.pointer_softmax")), name)

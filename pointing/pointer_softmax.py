@@ -4,8 +4,10 @@ It sits on top of any decoder. What it asks of one is, for every step t, a reado
 reads), evidence (what the switch reads), and where it looks in the source: either the log of attention weights
 that the decoder has anyway, or annotations for the layer's own pointer network to point at.
 
-B batch, T steps, J source positions, V shortlist words, C candidate words; widths R readout, Q query, A annotation.
-A choice is one number: a word's id below V, or V + the position whose word is copied.
+B batch, T steps, J source positions, V shortlist words, C candidate words; widths R readout, E evidence, Q query, A
+annotation. A choice is one number: a word's id below V, or V + the position whose word is copied.
+
+What the layer cannot take is refused with a ValueError (`layer_checks`). docs/layer.md has examples.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pointing import layer_checks as check
 from pointing.kernels import distinct_rows, exact, log_softmax_at, noisy_tanh, sparse_rows
 
 Activation = Literal["relu", "tanh", "noisy-tanh"]
@@ -36,17 +39,29 @@ class PointerSoftmax(nn.Module):
     f_t = [d_t w_t ; (1 - d_t) l_t], kept in logs; d_t = p(z_t = 1) chooses the *shortlist*.
 
     With `NeverPoint()` or `AlwaysPoint()` in the switch's place it is the plain softmax or a pointer network.
-    Give it a `PointerNetwork` of its own where the decoder has no attention to be reused.
+    Give it a `PointerNetwork` of its own where the decoder has no attention to be reused. With `check_values=False`
+    it does not look for wrong numbers in its arguments, such as NaN or a target that is no choice.
     """
 
     def __init__(
-        self, words: int, readout: int, switch: Switch | NeverPoint | AlwaysPoint, network: PointerNetwork | None = None
+        self,
+        words: int,
+        readout: int,
+        switch: Switch | NeverPoint | AlwaysPoint,
+        network: PointerNetwork | None = None,
+        *,
+        check_values: bool = True,
     ) -> None:
+        check.instance("switch", switch, Switch, NeverPoint, AlwaysPoint)
+        check.instance("network", network, PointerNetwork, optional=True)
+        check.widths(readout=readout)
+        check.size("words", words, least=0 if isinstance(switch, AlwaysPoint) else 1)
         super().__init__()
         self.words = words
         self.shortlist = None if isinstance(switch, AlwaysPoint) else nn.Linear(readout, words)
         self.switch = switch
         self.network = network
+        self.check_values = check_values
 
     @property
     def has_switch(self) -> bool:
@@ -82,6 +97,7 @@ class PointerSoftmax(nn.Module):
         target's own words always do. The shortlist's gradients are then sparse, for an optimiser that takes them
         (SparseAdam, Adagrad, SGD).
         """
+        self._check(readout, evidence, log_l, target=target, mask=mask, candidates=candidates)
         mask = torch.ones_like(target, dtype=torch.bool) if mask is None else mask
         z = target < self.words  # (B, T), True = shortlist
         real, at_word, at_position = _steps(mask), _steps(mask & z), _steps(mask & ~z)
@@ -110,6 +126,7 @@ class PointerSoftmax(nn.Module):
         The probability of the word y_t by the shortlist plus that of every position that holds it. `source_words`
         (B, J) names the source's words: a shortlist id, or V + the first position of the same word; so does `y` (B, T).
         """
+        self._check(readout, evidence, log_l, source_words=source_words, y=y, mask=mask, candidates=candidates)
         mask = torch.ones_like(y, dtype=torch.bool) if mask is None else mask
         real = _steps(mask)
         word = _rows(y, real)  # (N,)
@@ -129,6 +146,7 @@ class PointerSoftmax(nn.Module):
         self, readout: Tensor, evidence: Tensor, log_l: Tensor | Annotations, candidates: Tensor | None = None
     ) -> Tensor:
         """The whole log f_t, (B, T, V + J); -inf at words that are no candidates and at masked positions."""
+        self._check(readout, evidence, log_l, candidates=candidates)
         candidates = None if candidates is None else _different(candidates)
         by_word, by_position = self._log_f(readout, evidence, log_l, candidates)
         if candidates is not None:
@@ -140,8 +158,10 @@ class PointerSoftmax(nn.Module):
         self, k: int, readout: Tensor, evidence: Tensor, log_l: Tensor | Annotations, candidates: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The k most probable choices, best first: (log f_t, choice), both (B, T, k). k = 1 is the paper's argmax."""
+        self._check(readout, evidence, log_l, candidates=candidates)
         candidates = None if candidates is None else _different(candidates)
         log_f = torch.cat(self._log_f(readout, evidence, log_l, candidates), -1)  # (B, T, C + J)
+        check.size("k", k, least=1, most=log_f.shape[-1], advice="there are no more words and positions to choose from")
         log_p, choice = log_f.topk(k, -1)
         if candidates is not None:
             column = choice.clamp(max=len(candidates) - 1)
@@ -154,6 +174,7 @@ class PointerSoftmax(nn.Module):
 
         The sum stands in the column that `source_words` (B, J) gives: a shortlist id, or V + the first position.
         """
+        check.inputs({"log_f": log_f, "source_words": source_words}, {}, self.words, self.check_values)
         by_word, by_position = log_f.split([self.words, source_words.shape[1]], -1)
         column = source_words.unsqueeze(1).expand_as(by_position)  # (B, T, J)
         log_p = torch.cat([by_word, torch.full_like(by_position, -math.inf)], -1)
@@ -163,6 +184,15 @@ class PointerSoftmax(nn.Module):
         return finite + total.log()
 
     # The parts.
+
+    def _check(self, readout: Tensor, evidence: Tensor, log_l: Tensor | Annotations, **others: Tensor | None) -> None:
+        """Refuses arguments that the layer cannot take; those that a held part does not read may have any width."""
+        reads = {"R": self.shortlist, "E": self.switch.first}
+        if self.network is not None:
+            reads |= {"Q": self.network.query, "A": self.network.key}
+        location = log_l._asdict() if isinstance(log_l, Annotations) else {"log_l": log_l}
+        given = {"readout": readout, "evidence": evidence, **location, **others}
+        check.inputs(given, reads, self.words, self.check_values)
 
     def _log_f(
         self, readout: Tensor, evidence: Tensor, log_l: Tensor | Annotations, candidates: Tensor | None
@@ -203,10 +233,7 @@ class PointerSoftmax(nn.Module):
         """log l_t at all steps (B, T, J), or at some of them (N, J)."""
         if isinstance(log_l, Tensor):
             return exact(log_l if steps is None else _rows(log_l, steps))
-        if self.network is None:
-            raise ValueError(
-                "Annotations need the layer's own pointer network: PointerSoftmax(..., network=PointerNetwork(Q, A))"
-            )
+        assert self.network is not None
         pointed: Tensor = self.network(log_l, steps)
         return pointed
 
@@ -218,8 +245,9 @@ class AdditiveScores(nn.Module):
     """
 
     def __init__(self, query: int, annotation: int, hidden: int | None = None) -> None:
-        super().__init__()
         hidden = annotation if hidden is None else hidden
+        check.widths(query=query, annotation=annotation, hidden=hidden)
+        super().__init__()
         self.key = nn.Linear(annotation, hidden)
         self.query = nn.Linear(query, hidden, bias=False)
         self.score = nn.Linear(hidden, 1, bias=False)  # a bias here would cancel in the softmax
@@ -235,6 +263,8 @@ class PointerNetwork(AdditiveScores):
 
     def forward(self, at: Annotations, steps: Tensor | None = None) -> Tensor:
         """log l at all steps (B, T, J), or at some of them (N, J)."""
+        check.instance("at", at, Annotations)
+        check.inputs(at._asdict(), {"Q": self.query, "A": self.key})
         keys = self.key(at.h)  # (B, J, hidden)
         if steps is None:
             return masked_log_softmax(self.scores(keys.unsqueeze(1), at.query), at.x_mask.unsqueeze(1))
@@ -260,13 +290,22 @@ class Switch(nn.Module):
         bias: float = 1.0,
         inverse_temperature: float = 1.0,
     ) -> None:
+        check.widths(evidence=evidence, hidden=hidden)
+        check.switch(layers, activation, ACTIVATIONS, bias, inverse_temperature)
         super().__init__()
         self.layers = nn.ModuleList(nn.Linear(hidden if k else evidence, hidden) for k in range(layers))
-        self.activation = {"relu": nn.ReLU, "tanh": nn.Tanh, "noisy-tanh": NoisyTanh}[activation]()
+        self.activation = ACTIVATIONS[activation]()
         self.residual = residual
         self.last = nn.Linear(hidden if layers else evidence, 1)
         nn.init.constant_(self.last.bias, bias)
         self.inverse_temperature = inverse_temperature
+
+    @property
+    def first(self) -> nn.Linear:
+        """The matrix that reads the evidence."""
+        first = next(iter(self.layers), self.last)
+        assert isinstance(first, nn.Linear)
+        return first
 
     def forward(self, evidence: Tensor) -> Tensor:
         a = evidence
@@ -280,6 +319,7 @@ class _Held(nn.Module):
     """A switch whose logit is constant."""
 
     logit: float
+    first = None  # no matrix reads the evidence
 
     def forward(self, evidence: Tensor) -> Tensor:
         return torch.full(evidence.shape[:-1], self.logit, dtype=exact(evidence).dtype, device=evidence.device)
@@ -312,8 +352,15 @@ class NoisyTanh(nn.Module):
         return noisy_tanh(x, self.alpha, self.c)
 
 
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh, "noisy-tanh": NoisyTanh}
+
+
 def masked_log_softmax(e: Tensor, mask: Tensor) -> Tensor:
-    """log softmax over the last axis where mask is True, -inf elsewhere; a row without any True is -inf, not NaN."""
+    """log softmax over the last axis where mask is True, -inf elsewhere; a row without any True is -inf, not NaN.
+
+    The mask has as many axes as e, of the same size or of size 1.
+    """
+    check.masked(e, mask)
     mask = mask.expand_as(e)
     alive = mask | ~mask.any(-1, keepdim=True)  # a row without any True is computed as if it were all True
     return e.masked_fill(~alive, -math.inf).log_softmax(-1).masked_fill(~mask, -math.inf)
@@ -337,9 +384,7 @@ def _rows(x: Tensor, steps: Tensor) -> Tensor:
 
 
 def _different(candidates: Tensor, *more: Tensor) -> Tensor:
-    """All words of `candidates` and of `more`, each once, sorted; no candidate at all is an error."""
-    if candidates.numel() == 0:
-        raise ValueError("the set of candidate words is empty: give at least one word id, or None for all words")
+    """All words of `candidates` and of `more`, each once, sorted."""
     different: Tensor = torch.cat([candidates, *more]).unique()
     return different
 

@@ -20,6 +20,7 @@ ROWS = [  # the data's way: a row imports only from rows above it
     "text",
     "documents",
     "kernels",
+    "layer_checks",
     "pointer_softmax",
     "corpus",
     "model",
@@ -89,7 +90,8 @@ def test_the_architectures_table_has_every_module():
 
 
 def test_the_layer_stands_alone():
-    assert {row for row, _, _ in imports(PACKAGE / "pointer_softmax.py")} == {"kernels"}
+    assert {row for row, _, _ in imports(PACKAGE / "pointer_softmax.py")} == {"kernels", "layer_checks"}
+    assert {row for row, _, _ in imports(PACKAGE / "layer_checks.py")} == {"kernels"}
     assert list(imports(PACKAGE / "kernels.py")) == []
 
 

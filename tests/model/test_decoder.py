@@ -42,7 +42,7 @@ class SelfAttention(nn.Module):
         y_prev = nn.functional.pad(self.embed(y[:, :-1], 1), (0, 0, 1, 0))
         causal = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()
         scores = self.query(y_prev) @ self.key(y_prev).mT  # (B, T, T)
-        a = y_prev + masked_log_softmax(scores, causal).exp() @ self.value(y_prev)
+        a = y_prev + masked_log_softmax(scores, causal.unsqueeze(0)).exp() @ self.value(y_prev)
         return self.predicted(a, self.read(x), x_mask)
 
     def embed(self, y, first):

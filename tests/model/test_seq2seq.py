@@ -254,3 +254,12 @@ def test_gradients_reach_every_parameter():
     x, x_mask, y, target, mask = inputs()
     F.relu(-model.output.log_likelihood(*model(x, x_mask, y), target, mask)).sum().backward()
     assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []
+
+
+def test_a_model_that_has_diverged_tells_its_trainer_by_the_loss():
+    model = make()
+    x, x_mask, y, target, mask = inputs()
+    torch.nn.init.constant_(model.decoder.attention.query.weight, torch.nan)
+    predicted = model(x, x_mask, y)
+    assert predicted.log_l[mask].isnan().any()
+    assert model.output.log_likelihood(*predicted, target, mask).sum().isnan()
