@@ -10,7 +10,7 @@ from pointing.cli import main
 from pointing.config import Search
 from pointing.errors import Misuse
 from pointing.evaluation.evaluate import System, TextForm, evaluate, generate, open_systems
-from pointing.evaluation.measures import EvaluationSet
+from pointing.evaluation.evaluation_set import EvaluationSet
 from pointing.evaluation.significance import Resampling
 from pointing.model.run import load_run
 from pointing.text.protected import Protector
