@@ -131,7 +131,7 @@ def _check_files(folder: Path, data: Data, part: Part, with_tags: bool) -> None:
     needed = paths(data.given().get(part, data.train), with_tags)
     if missing := [str(path) for path in needed if not path.exists()]:
         listed = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there"
-        places = f"paths lead from {Path.cwd()}, or from a folder above the run's"
+        places = f"looked for in {Path.cwd()} and in the folders above the run"
         advice = f"start where the run was trained, or {GIVE_FILES}"
         raise Misuse(f"the {part} part cannot be read: {listed} ({places}); {advice}", folder)
 

@@ -116,7 +116,7 @@ def test_misuse_is_said_before_a_model_is_loaded(tmp_path):
         assert (code, text.count("\n")) == (2, 1)
         assert message in text
     code, text = tiny.said("translate", tmp_path / "no-run", tmp_path / "c.po")
-    assert (code, "not a run" in text) == (2, True)
+    assert (code, f"there is no run in {tmp_path / 'no-run'}: " in text) == (2, True)
     code, text = tiny.said("translate", run, write(tmp_path / "e.po", "a"))
     assert (code, "there is no such checkpoint" in text) == (2, True)  # only now the model was asked for
     assert (tmp_path / "e.po").read_text() == PO + 'msgid "a"\nmsgstr ""\n'
