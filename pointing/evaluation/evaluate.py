@@ -172,7 +172,7 @@ def evaluate(
     scorer = _Scorer(
         test=test,
         raw=form.raw,
-        read=target,
+        read=(source, target),
         compared=written[1] if form.raw or text.forms else target,
         copied=written if form.raw else (source, target),
         first=first,
@@ -204,7 +204,7 @@ class _Scorer:
 
     test: EvaluationSet
     raw: bool  # everything is computed from the text that is delivered
-    read: Tokenizer  # of the target: words in the form that the models read
+    read: tuple[Tokenizer, Tokenizer]  # of source and target: words in the form that the models read
     compared: Tokenizer  # of the target: words in the form in which texts are compared
     copied: tuple[Tokenizer, Tokenizer]  # of source and target: words in the form in which copies are compared
     first: Run | None  # the first run
@@ -249,7 +249,7 @@ class _Scorer:
             accepted = format_measure(test.source_texts, texts, self.formats)
             measures += [] if accepted is None else [accepted]
         if test.source is not None and self.glossary is not None:
-            measures.append(term_measure(test.source_texts, texts, self.glossary, self.copied[0]))
+            measures.append(term_measure(test.source_texts, texts, self.glossary, self.read[0]))
         shortlist = self._shortlist(system, notes)
         if test.source is not None and shortlist is not None:
             own = run or self.first
@@ -262,7 +262,7 @@ class _Scorer:
                 training=self.training,
                 translations=None if dictionary is None else dictionary.translations,
                 unk=self.unk,
-                read=self.read if self.raw else None,
+                read=self.read[1] if self.raw else None,
             )
             switch = None if run is None else switch_measures(run, test)
             if switch is not None:

@@ -10,7 +10,7 @@ import tiny
 from pointing.cli import main
 from pointing.config import Search
 from pointing.errors import Misuse
-from pointing.evaluation.evaluate import System, TextForm, evaluate, generate, open_systems
+from pointing.evaluation.evaluate import System, Terms, TextForm, evaluate, generate, open_systems
 from pointing.evaluation.evaluation_set import EvaluationSet
 from pointing.evaluation.significance import Resampling
 from pointing.model.run import load_run
@@ -123,6 +123,15 @@ def test_raw_takes_the_words_of_the_text_that_is_delivered(folder):
     assert len(made.tokens) > 1
     assert score(plain, "exact match (tokens)") == 100  # the model's own words
     assert score(raw, "exact match (tokens)") == score(plain, "exact match") == score(raw, "exact match") == 0
+
+
+def test_terms_are_found_in_the_source_as_the_model_reads_it_also_if_the_rest_is_raw(folder, tmp_path):
+    (tmp_path / "terms.tsv").write_text("windows 95\tfenêtres 95\n")
+    terms = Terms(tmp_path / "terms.tsv", None)
+    system = System("x", load_run(folder / "run"), outputs=["a Fenêtres 95"])  # digits are folded in its settings
+    test = EvaluationSet.read(["a Windows 95"], [["x"]])
+    for form in (TextForm(), TextForm(raw=True)):
+        assert score(evaluate([system], test, form=form, terms=terms, **FEW), "glossary terms used") == 100
 
 
 def test_the_form_of_the_comparison_is_said_in_words(folder):
