@@ -14,6 +14,7 @@ import typer
 
 from pointing import __version__
 from pointing.errors import Failure, Misuse, Stopped
+from pointing.evaluation.command import evaluate
 from pointing.init.command import init
 from pointing.reproduce.command import app as reproduce
 from pointing.system.program import program
@@ -31,6 +32,7 @@ app.add_typer(data, name="data")
 app.add_typer(reproduce, name="reproduce")
 app.command()(init)
 app.command()(translate)
+app.command()(evaluate)
 Out = Annotated[Path, typer.Option(help="Folder for the files.")]
 
 
@@ -180,64 +182,6 @@ def generate(
         device=device,
         threads=threads,
     )
-
-
-@app.command()
-def evaluate(
-    systems: Annotated[list[Path], typer.Argument(help="Run folders, or files of hypotheses, one line an example.")],
-    references: Annotated[list[Path], typer.Option("--reference", help="What should come out; may be given again.")],
-    source: Annotated[Path | None, typer.Option(help="What goes in; needed for runs and copy measures.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for report.md, results.json, outputs, a picture.")] = None,
-    beam: Annotated[int, typer.Option(help="Hypotheses that a run keeps; 1 is greedy.")] = 5,
-    changes: Annotated[list[str] | None, typer.Option("--set", help="Change how runs search: normalize=gnmt.")] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Text as it is, not as the runs read it.")] = False,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="For files alone: lower-case all.")] = False,
-    tokenized: Annotated[bool, typer.Option("--tokenized", help="For files alone: cut at spaces only.")] = False,
-    vocabulary: Annotated[Path | None, typer.Option(help="The shortlist, for copy measures of files.")] = None,
-    training: Annotated[Path | None, typer.Option(help="Training text of the target, for words by frequency.")] = None,
-    source_tags: Annotated[Path | None, typer.Option(help="Tags of the source, for runs with entities.")] = None,
-    reference_tags: Annotated[Path | None, typer.Option(help="Tags of the reference, which cut its words.")] = None,
-    protect: Annotated[
-        str | None, typer.Option(help="Measure protected spans: web, software, or kinds such as printf,tag.")
-    ] = None,
-    glossary: Annotated[Path | None, typer.Option(help="Runs generate with these terms; how many are used.")] = None,
-    keep: Annotated[Path | None, typer.Option(help="Terms that stay as they are, one a line.")] = None,
-    unk: Annotated[str, typer.Option(help="How an unknown word is written.")] = "<unk>",
-    json_output: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-) -> None:
-    """Score runs or files of hypotheses side by side: BLEU, chrF, ROUGE, copies, switch, with intervals and tests.
-
-    The first one is what the others are compared with.
-    """
-    from pointing.config import Search, checked
-    from pointing.evaluation import evaluate as evaluation
-    from pointing.evaluation.measures import EvaluationSet
-    from pointing.settings_file import parse_changes
-    from pointing.text.protected import Protector
-    from pointing.text.vocabulary import Vocabulary
-
-    if out is not None and out.exists() and not out.is_dir():
-        raise Misuse("this is a file: give a folder for the report", out)
-    search = checked(Search, {"beam": beam, **parse_changes(changes or ())})
-    report = evaluation.evaluate(
-        evaluation.open_systems(systems, search),
-        EvaluationSet.read(source, references, source_tags, reference_tags),
-        form=evaluation.TextForm(raw, lowercase, tokenized, unk),
-        vocabulary=None if vocabulary is None else Vocabulary.load(vocabulary),
-        training=training,
-        protector=None if protect is None else Protector.named(protect),
-        terms=None if glossary is None and keep is None else evaluation.Terms(glossary, keep),
-    )
-    written = [] if out is None else report.write(out)
-    if json_output:
-        print(json.dumps(report.json()))
-        return
-    report.table().show()
-    if report.differences:
-        report.differences_table().show()
-    print("\n".join([*report.notes, *report.signatures()]))
-    if written:
-        print(f"written to {out}: {', '.join(written)}")
 
 
 @app.command()

@@ -7,7 +7,7 @@ from pathlib import Path
 from pointing.config import Config, checked
 from pointing.data import names
 from pointing.evaluation.evaluate import System, evaluate
-from pointing.evaluation.measures import EvaluationSet
+from pointing.evaluation.evaluation_set import EvaluationSet
 from pointing.generation.command import load_generator
 from pointing.generation.output import Output
 from pointing.model.run import SETTINGS, load_run
@@ -16,7 +16,7 @@ from pointing.system.tables import Table
 from pointing.training.loop import train
 
 COPYING = ("out-of-shortlist recall", "recall of words seen 0 times", "words invented", "UNKs left")
-MEASURES = ("BLEU", "exact match", *COPYING)  # rows of the table
+MEASURES = ("BLEU", "exact match (tokens)", *COPYING)  # rows of the table
 LINES = [
     "Zorblatta copied quux.conf to hal9000 this morning",
     "please install pointing on deepthought42",

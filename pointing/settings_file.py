@@ -27,19 +27,20 @@ def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = (
     config = checked(Config, values, path)
     if idle := [f"{key} does nothing: {reason}" for key, reason in idle_settings(config).items()]:
         raise Misuse("; ".join(idle), path)
-    return found_files(config, Path(path).parent)
+    return found_files(config, [Path(), Path(path).parent])
 
 
-def found_files(config: Config, folder: Path) -> Config:
-    """The settings with paths as they lead from here: a file that is not here is looked for in `folder`, too."""
+def found_files(config: Config, folders: Sequence[Path]) -> Config:
+    """The settings with paths as they lead from here: each begins in the first of `folders` in which its file is."""
 
     def found(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: found(part) for key, part in value.items()}
         if isinstance(value, tuple):
             return tuple(map(found, value))
-        is_elsewhere = isinstance(value, Path) and not value.exists() and (folder / value).exists()
-        return folder / value if is_elsewhere else value
+        if isinstance(value, Path):
+            return next((folder / value for folder in folders if (folder / value).exists()), value)
+        return value
 
     values = config.model_dump()
     return config if (elsewhere := found(values)) == values else Config.model_validate(elsewhere)

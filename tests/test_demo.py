@@ -6,7 +6,7 @@ import tiny
 from pointing.data import names
 from pointing.demo import demo_settings, run_demo
 from pointing.errors import Misuse
-from pointing.model.run import METRICS
+from pointing.model.run import METRICS, SETTINGS
 from pointing.training.journal import learning_curve
 
 
@@ -55,11 +55,29 @@ def test_the_demos_settings_are_valid(tmp_path):
 def test_a_curve_is_a_runs_validations(tmp_path):
     lines = ['{"event": "training", "update": 1}', '{"event": "validation", "update": 2, "nll": 3.5, "best": true}']
     (tmp_path / METRICS).write_text("".join(line + "\n" for line in lines))
+    (tmp_path / SETTINGS).write_text("data:\n")
     assert learning_curve(tmp_path, "nll") == [(2, 3.5)]
     with pytest.raises(Misuse, match=r"no validation has bleu; there are nll"):
         learning_curve(tmp_path, "bleu")
-    with pytest.raises(Misuse, match="nothing to draw"):
-        learning_curve(tmp_path / "nowhere", "nll")
+    (tmp_path / METRICS).unlink()
+    with pytest.raises(Misuse, match="there is no validation in this run yet: nothing to draw"):
+        learning_curve(tmp_path, "nll")
+
+
+def test_every_command_that_takes_a_run_says_that_there_is_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("source,target\na,\n")
+    for arguments in (
+        ["plot", "nowhere"],
+        ["plot", "nowhere", "--attention", "a"],
+        ["generate", "nowhere", "a.csv"],
+        ["translate", "nowhere", "a.csv"],
+        ["evaluate", "nowhere"],
+        ["evaluate", "nowhere", "--source", "a.csv", "--reference", "a.csv"],
+    ):
+        code, text = tiny.said(*arguments)
+        assert (code, text.count("\n")) == (2, 1)
+        assert "there is no run in nowhere" in text
 
 
 def test_plot_draws_attention_of_a_run(tmp_path):

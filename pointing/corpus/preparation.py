@@ -25,7 +25,7 @@ from pointing.config import CORPUS, Config, Data, Parallel, Text
 from pointing.corpus.blocks import Block, encode_block, read_block, set_up_encoding, set_up_tokenizing, tokenize_block
 from pointing.corpus.examples import FORMS_SCHEMA, PREPARED, ROW_GROUP, SCHEMA, Corpus
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
-from pointing.corpus.sources import RawSplit, open_splits
+from pointing.corpus.sources import RawSplit, keep_held_out, open_splits
 from pointing.corpus.statistics import Statistics
 from pointing.corpus.vectors import make_vectors, save_vectors
 from pointing.corpus.word_counts import WordCounts
@@ -88,6 +88,8 @@ def _prepare(config: Config, part: Path, splits: dict[str, RawSplit], made_from:
         "statistics": {name: asdict(counted) | counted.shares() for name, counted in statistics.items()},
     }
     write_text(part / PREPARED, json.dumps(about, indent=1) + "\n")
+    for name in config.data.split_off():
+        keep_held_out(splits[name], name, part)
     _embed(config, part)
     for path in part.glob("*-block-*"):
         path.unlink()
@@ -150,7 +152,10 @@ def _embed(config: Config, part: Path) -> None:
             save_vectors(part / f"{side}.vectors.npy", vectors)
 
 
-OWN_FILES = re.compile(r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv")
+OWN_FILES = re.compile(
+    r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv"
+    r"|held-out-(dev|test)\.(source|target)"
+)
 
 
 def _check_folder(folder: Path) -> None:

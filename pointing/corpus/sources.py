@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress, islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,12 +21,14 @@ from pointing.corpus.held_out import LEFT_OUT, TRAIN, Parts, hashes, hold_out, t
 from pointing.documents.columns import Wanted
 from pointing.documents.pairs import read_pairs
 from pointing.errors import Misuse
-from pointing.system.files import count_lines, read_blocks
+from pointing.system.files import count_lines, read_blocks, without_end
 from pointing.text import entities
 from pointing.text.entities import Tagged
 
 PAIRS_OF_A_BLOCK = 20_000  # that a worker takes at a time
 DUPLICATES = "a source that the training part has too"
+HELD_OUT_FILES = {name: (f"held-out-{name}.source", f"held-out-{name}.target") for name in ("dev", "test")}
+"""The files in which a prepared corpus and its runs keep dev and test, if these were split off."""
 
 
 class Lines(NamedTuple):
@@ -37,6 +39,14 @@ class Lines(NamedTuple):
     target: list[bytes]
     tags: list[tuple[Tagged, Tagged]] | None = None
     keys: list[str] | None = None  # pairs with equal keys stay in one split
+
+
+class Texts(NamedTuple):
+    """The pairs of a whole split; what was not UTF-8 is replaced."""
+
+    source: list[str]
+    target: list[str]
+    tags: list[tuple[Tagged, Tagged]] | None
 
 
 @dataclass(frozen=True)
@@ -53,24 +63,46 @@ class RawSplit:
 
 def open_splits(data: Data, with_tags: bool = False) -> dict[str, RawSplit]:
     """The splits in the order train, dev, test. What is wrong with the files is said here, before any work."""
-    splits = {
-        name: _two_files(files, with_tags) if isinstance(files, Parallel) else _table(files, data.languages)
-        for name, files in data.given().items()
-    }
+    splits = {name: _open(files, data.languages, with_tags) for name, files in data.given().items()}
     if off := data.split_off():
         splits |= _divide(splits["train"], data.held_out, off)
     return {name: splits[name] for name in ("train", "dev", "test") if name in splits}
 
 
-def read_split(data: Data, name: str) -> tuple[list[bytes], list[str]] | None:
-    """All source lines and all target lines of a split; None if there is no such split."""
-    split = open_splits(data).get(name)
-    if split is None:
-        return None
-    source, target = (chain.from_iterable(side) for side in zip(*(block[1:3] for block in split.blocks()), strict=True))
-    return [line.rstrip(b"\r\n") for line in source], [
-        line.rstrip(b"\r\n").decode("utf-8", "replace") for line in target
-    ]
+def open_split(data: Data, name: str, with_tags: bool = False) -> RawSplit | None:
+    """One of the splits, from its own files alone if it has some; None if there is no such split."""
+    files, off = data.given().get(name), data.split_off()
+    if files is not None and not (name == "train" and off):
+        return _open(files, data.languages, with_tags)
+    return _divide(_open(data.train, data.languages, with_tags), data.held_out, off).get(name)
+
+
+def read_split(data: Data, name: str, with_tags: bool = False) -> Texts | None:
+    """All pairs of a split as text; None if there is no such split."""
+    split = open_split(data, name, with_tags)
+    return None if split is None else _texts(split)
+
+
+def keep_held_out(split: RawSplit, name: str, folder: Path) -> None:
+    """Writes a split that was taken from the training data as two files of lines, so that it can be found again."""
+    texts = _texts(split)
+    for lines, file_name in zip((texts.source, texts.target), HELD_OUT_FILES[name], strict=True):
+        with (folder / file_name).open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+
+def _texts(split: RawSplit) -> Texts:
+    texts = Texts([], [], None)
+    for block in split.blocks():
+        for lines, texts_of_side in ((block.source, texts.source), (block.target, texts.target)):
+            texts_of_side += [without_end(line).decode("utf-8", "replace") for line in lines]
+        if block.tags is not None:
+            texts = texts._replace(tags=[*(texts.tags or ()), *block.tags])
+    return texts
+
+
+def _open(files: Parallel | Table, languages: tuple[str, str], with_tags: bool) -> RawSplit:
+    return _two_files(files, with_tags) if isinstance(files, Parallel) else _table(files, languages)
 
 
 def _two_files(files: Parallel, with_tags: bool) -> RawSplit:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 NOT_FOUND = "msgfmt not found"
 SECONDS = 120
-_PLACE = re.compile(r":(\d+): (.*)")
+_PLACE = re.compile(r":(\d+): (?!warning:)(.*)")
 
 
 def verdict(path: Path) -> str:
@@ -24,11 +24,22 @@ def verdict(path: Path) -> str:
     return f"rejected: {lines[0]}{more}"
 
 
-def complaints(path: Path) -> list[tuple[int, str]]:
-    """What msgfmt finds wrong, with the lines, counted from 1; nothing if it is not there."""
+def complaints(path: Path) -> list[tuple[int, str]] | None:
+    """What msgfmt finds wrong, with the lines, counted from 1; None if it could not be asked."""
     lines = _said(path)
-    found = [] if isinstance(lines, str) else [_PLACE.match(line.removeprefix(str(path))) for line in lines]
+    if isinstance(lines, str):
+        return None
+    found = [_PLACE.match(line.removeprefix(str(path))) for line in lines]
     return [(int(match[1]), match[2]) for match in found if match]
+
+
+def version() -> str:
+    """The version of gettext that msgfmt is part of."""
+    program = shutil.which("msgfmt")
+    if program is None:
+        return NOT_FOUND
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=SECONDS, check=False)
+    return result.stdout.partition("\n")[0].rpartition(" ")[2]
 
 
 def _said(path: Path) -> list[str] | str:

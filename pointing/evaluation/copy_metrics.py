@@ -1,8 +1,9 @@
 """What BLEU and ROUGE do not show: whether words outside the shortlist arrive, copies are right, the switch is right.
 
 Words are matched without regard to their order, and clipped as in BLEU: a word that the output has twice and the
-reference once is right once. The words of source, reference and output must have the form that the model reads
-(lower-cased, digits folded, as its settings say); otherwise a copied name would not match the reference.
+reference once is right once. The words of source, reference and output usually have the form that the model reads
+(lower-cased, digits folded, as its settings say): in another form a name that was copied from the start of a sentence
+would not match the reference.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,20 +78,23 @@ def copy_scores(
     translations: Callable[[str], Iterable[str]] | None = None,
     unk: str = "<unk>",
     bands: Sequence[int] = BAND_STARTS,
+    read: Callable[[str], str] | None = None,
 ) -> CopyScores:
     """Scores of out-of-shortlist words and of copies.
 
     `shortlist` is the target vocabulary. `frequency` is the number of times that each word, in the shortlist or not,
     occurs in the target side of the training text; other words were never seen. Without it there are no bands.
     `translations` gives the target words of a source word (`Dictionary.translations`). `unk` marks an unknown word:
-    in an output it is never right, and in a reference it is no word to be found.
+    in an output it is never right, and in a reference it is no word to be found. `read` gives the form of a word in
+    which shortlist, frequencies and translations have it, if the examples have another: words are then matched as they
+    are, but known or unknown, and invented or not, in the form that is read.
     """
     if list(bands) != sorted(set(bands)) or not bands or bands[0] != 0:
         raise Misuse(f"bands of frequency begin at 0 and go up, unlike {list(bands)}")
     examples = list(examples)
     if not examples:
         raise Misuse("there is nothing to score: no example")
-    counter = _Counter(shortlist, frequency or {}, translations, unk, bands)
+    counter = _Counter(shortlist, frequency or {}, translations, unk, bands, read or str)
     counts = [counter.counts(example) for example in examples]
     columns = {name: np.array([row[name] for row in counts], np.float64) for name in counts[0]}
     by_band = np.array([counter.band_counts(example) for example in examples], np.float64)  # (examples, bands, 2)
@@ -130,6 +135,7 @@ class _Counter(NamedTuple):
     translations: Callable[[str], Iterable[str]] | None
     unk: str
     bands: Sequence[int]
+    read: Callable[[str], str]
 
     def counts(self, example: Example) -> dict[str, int]:
         """What an example adds to the scores; `outside` counts words outside the shortlist."""
@@ -153,7 +159,7 @@ class _Counter(NamedTuple):
         reference, _, both = self._bags(example)
         counts = [[0, 0] for _ in self.bands]
         for word, count in reference.items():
-            band = bisect_right(self.bands, self.frequency.get(word, 0)) - 1
+            band = bisect_right(self.bands, self.frequency.get(self.read(word), 0)) - 1
             counts[band][0] += both[word]
             counts[band][1] += count
         return counts
@@ -166,15 +172,20 @@ class _Counter(NamedTuple):
         return reference, output, reference & output
 
     def _outside(self, words: Counter[str]) -> int:
-        return sum(count for word, count in words.items() if word not in self.shortlist)
+        return sum(count for word, count in words.items() if not self._is_known(word))
+
+    def _is_known(self, word: str) -> bool:
+        return self.read(word) in self.shortlist
 
     def _invented(self, output: Counter[str], source: Sequence[str]) -> int:
         """Number of the output's words that neither the shortlist nor the source, translated or not, can explain."""
-        invented = {word for word in output if word not in self.shortlist}.difference(source)
-        if invented and self.translations is not None:
-            for word in source:
-                invented.difference_update(self.translations(word))
-        return sum(output[word] for word in invented)
+        unknown = [word for word in output if not self._is_known(word)]
+        if not unknown:
+            return 0
+        explained = set(map(self.read, source))
+        if self.translations is not None:
+            explained.update(chain.from_iterable(map(self.translations, tuple(explained))))
+        return sum(output[word] for word in unknown if self.read(word) not in explained)
 
 
 def _total(sums: Floats) -> Floats:

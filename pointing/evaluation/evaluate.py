@@ -7,28 +7,29 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pointing import __version__
-from pointing.config import Search, Table, Text
+from pointing.config import Parallel, Search, Text
 from pointing.corpus.lexicon import make_protector, make_tokenizer
-from pointing.corpus.sources import open_splits
+from pointing.corpus.sources import open_split
 from pointing.errors import Misuse
+from pointing.evaluation.evaluation_set import EvaluationSet, paths, read_texts
+from pointing.evaluation.format_check import format_lines, format_measure
 from pointing.evaluation.measures import (
-    EvaluationSet,
     TrainingWords,
     copy_measures,
     count_training_words,
     count_words_of_split,
+    delivered,
     form_name,
-    read_texts,
     switch_measures,
     text_measures,
 )
-from pointing.evaluation.report import Report, Scored, compare
+from pointing.evaluation.report import AS_IT_IS, Report, Scored, compare
 from pointing.evaluation.significance import Resampling
 from pointing.evaluation.span_metrics import span_measures, term_measure
 from pointing.generation.generator import Generator
@@ -65,11 +66,11 @@ class TextForm(NamedTuple):
     """In which form words are compared.
 
     With a run among the systems, all texts are tokenised and normalised as the first run's text settings say. If that
-    has learned forms, it writes text for people: BLEU, chrF, ROUGE and exact match then do not normalise. Without a
-    run, texts are left as they are and tokenised by the regex tokenizer.
+    has learned forms, it writes text for people: BLEU, chrF, ROUGE and the exact match of tokens then do not normalise.
+    Without a run, texts are left as they are and tokenised by the regex tokenizer. Exact match never normalises.
     """
 
-    raw: bool = False  # with a run without forms: BLEU, chrF, ROUGE and exact match do not normalise
+    raw: bool = False  # nothing is normalised, and the words of an output are those of its text as it is delivered
     lowercase: bool = False  # without a run: lower-case everything
     tokenized: bool = False  # without a run: tokens are separated by spaces
     unk: str = UNKNOWN  # how an unknown word is written
@@ -108,8 +109,10 @@ def open_systems(paths: Sequence[str | Path], search: Search | None = None) -> l
         name = name if all(name != system.name for system in systems) else f"{name} ({len(systems) + 1})"
         if path.is_dir():
             systems.append(System(name, load_run(path), search or Search(), None, path))
-        else:
+        elif path.exists():
             systems.append(System(name, outputs=read_texts(path), path=path))
+        else:
+            raise Misuse(f"there is no run in {path}, and no file of outputs with that name")
     return systems
 
 
@@ -154,24 +157,29 @@ def evaluate(
     _check_counts(systems, test)
     text, languages = form.text_settings(systems)
     source, target = (make_tokenizer(text, language) for language in languages)
-    unchanged = text.model_copy(update={"lowercase": False, "digits": "keep", "unicode": "keep"})
+    as_it_is = text.model_copy(update={"lowercase": False, "digits": "keep", "unicode": "keep"})
+    written = make_tokenizer(as_it_is, languages[0]), make_tokenizer(as_it_is, languages[1])
     runs = [system.run for system in systems if system.run is not None]
     shortlists = [run.lexicon.target for run in runs if run.lexicon.target.merges is None]
     first = runs[0] if runs else None
-    notes: list[str] = []
+    notes = list(test.notes)
     training_words = None
     if test.source is not None and (first is not None or vocabulary is not None):
         training_words = _training_words(training, first, target, notes)
     else:
         notes.append("no copy measures: they take a source, and a run or a vocabulary")
+    protector = protector or next((found for run in runs if (found := make_protector(run.config.text))), None)
     scorer = _Scorer(
         test=test,
-        tokenizers=(source, target),
-        compared=make_tokenizer(unchanged, languages[1]) if form.raw or text.forms else target,
+        raw=form.raw,
+        read=(source, target),
+        compared=written[1] if form.raw or text.forms else target,
+        copied=written if form.raw else (source, target),
         first=first,
         shortlist=vocabulary or next(iter(shortlists), None),
         training=training_words,
-        protector=protector or next((found for run in runs if (found := make_protector(run.config.text))), None),
+        protector=protector,
+        formats=None if protector is None else _formats(test, protector, notes),
         terms=terms,
         glossary=None if terms is None else Glossary(make_terms(*terms), source),
         unk=form.unk,
@@ -180,7 +188,9 @@ def evaluate(
         "source": test.source_name,
         "references": list(test.reference_names),
         "examples": len(test.references[0]),
-        "form": form_name(scorer.compared) or "as it is",
+        "data": test.description,
+        "form": form_name(scorer.compared) or AS_IT_IS,  # of text
+        "copy_form": form_name(scorer.copied[1]) or AS_IT_IS,  # of the words that copy measures compare
         "training": None if training_words is None else str(training_words.path),
         "version": __version__,
     }
@@ -193,12 +203,15 @@ class _Scorer:
     """What the scores of all systems have in common."""
 
     test: EvaluationSet
-    tokenizers: tuple[Tokenizer, Tokenizer]  # of source and target: words in the form that the models read
+    raw: bool  # everything is computed from the text that is delivered
+    read: tuple[Tokenizer, Tokenizer]  # of source and target: words in the form that the models read
     compared: Tokenizer  # of the target: words in the form in which texts are compared
+    copied: tuple[Tokenizer, Tokenizer]  # of source and target: words in the form in which copies are compared
     first: Run | None  # the first run
     shortlist: Vocabulary | None  # of whole words, for systems that have none
     training: TrainingWords | None
     protector: Protector | None  # finds the spans that must come through unchanged
+    formats: Mapping[int, list[str]] | None  # the source lines that msgfmt knows as formats, if it is asked
     terms: Terms | None  # the files of the user's glossary
     glossary: Glossary | None  # the same as the texts' tokenizer finds it
     unk: str
@@ -219,7 +232,7 @@ class _Scorer:
             and self.first is not None
             and _deciding(run.config.text) != _deciding(self.first.config.text)
         ):
-            outputs = [output if isinstance(output, str) else output.text for output in outputs]
+            outputs = delivered(outputs)
             notes.append(f"{system.name}: its words are another tokenizer's; its text is scored as that of a file")
         if warnings := [o for o in outputs if not isinstance(o, str) and o.warning]:
             line, count = f"source line {warnings[0].line}: {warnings[0].warning}", len(warnings)
@@ -227,12 +240,16 @@ class _Scorer:
         test = self.test  # only models with entities write words that are split as tags are
         if run is None or not run.config.pointers.uses_entities:
             test = replace(test, reference_tags=None)
-        measures, bins = text_measures(outputs, test, self.compared), None
-        texts = [output if isinstance(output, str) else output.text for output in outputs]
+        texts = delivered(outputs)
+        of_text = (texts, replace(test, reference_tags=None)) if self.raw else (outputs, test)
+        measures, bins = text_measures(*of_text, self.compared), None
         if test.source is not None and self.protector is not None:
             measures += span_measures(test.source_texts, texts, self.protector)
+        if self.formats:
+            accepted = format_measure(test.source_texts, texts, self.formats)
+            measures += [] if accepted is None else [accepted]
         if test.source is not None and self.glossary is not None:
-            measures.append(term_measure(test.source_texts, texts, self.glossary, self.tokenizers[0]))
+            measures.append(term_measure(test.source_texts, texts, self.glossary, self.read[0]))
         shortlist = self._shortlist(system, notes)
         if test.source is not None and shortlist is not None:
             own = run or self.first
@@ -240,11 +257,12 @@ class _Scorer:
             measures += copy_measures(
                 outputs,
                 test,
-                self.tokenizers,
+                self.copied,
                 shortlist,
                 training=self.training,
                 translations=None if dictionary is None else dictionary.translations,
                 unk=self.unk,
+                read=self.read[1] if self.raw else None,
             )
             switch = None if run is None else switch_measures(run, test)
             if switch is not None:
@@ -291,23 +309,37 @@ def _check_counts(systems: Sequence[System], test: EvaluationSet) -> None:
             raise Misuse(f"{count:,} lines, but {first} has {lines:,}: line n of both must be one example", name)
 
 
-def _training_words(given: Path | None, first: Run | None, target: Tokenizer, notes: list[str]) -> TrainingWords | None:
-    """Word counts of the target side's training text: of the given file, else of the first run's, if it exists."""
-    files = None if first is None else first.config.data.train
-    if given is None and first is not None and (isinstance(files, Table) or first.config.data.split_off()):
-        try:
-            return count_words_of_split(open_splits(first.config.data)["train"], target)
-        except Misuse as error:
-            notes.append(f"no bands of frequency: {error}; give the target side's training text (--training)")
-            return None
-    if isinstance(files, Table):
-        files = None
-    path = given or (None if files is None else files.target)
-    if path is None or (given is None and not path.exists()):
-        missing = "" if path is None else f": {path} is not there"
-        notes.append(f"no bands of frequency{missing}; give the target side's training text (--training)")
+def _formats(test: EvaluationSet, protector: Protector, notes: list[str]) -> Mapping[int, list[str]] | None:
+    """The source lines that are formats to msgfmt, if formats are protected and msgfmt is there."""
+    if test.source is None or not {"printf", "braces"} & set(protector.kinds):
         return None
-    tags = None  # they split the training text into words if the first run was trained on it with entities
-    if first is not None and files is not None and first.config.pointers.uses_entities and path == files.target:
-        tags = files.target_tags
-    return count_training_words(path, target, tags if tags is not None and tags.exists() else None)
+    formats = format_lines(test.source_texts)
+    if formats is None:
+        notes.append("no verdict of msgfmt --check-format: msgfmt is not there; it is in the package gettext")
+    return formats
+
+
+def _training_words(given: Path | None, first: Run | None, target: Tokenizer, notes: list[str]) -> TrainingWords | None:
+    """Word counts of the target side's training text: of the given file, else of the first run's data, if it exists."""
+    if given is not None:
+        return count_training_words(given, target)
+    advice = "give the target side's training text (--training)"
+    if first is None:
+        notes.append(f"no bands of frequency; {advice}")
+        return None
+    data, pointers = first.config.data, first.config.pointers
+    with_tags = (
+        pointers.uses_entities and pointers.tagger is None
+    )  # these models write words that are split as tags are
+    if missing := [path for path in paths(data.train, with_tags) if not path.exists()]:
+        notes.append(f"no bands of frequency: {missing[0]} is not there; {advice}")
+        return None
+    try:
+        split = open_split(data, "train", with_tags)
+    except Misuse as error:
+        notes.append(f"no bands of frequency: {error}; {advice}")
+        return None
+    if split is None:
+        return None
+    name = data.train.target if isinstance(data.train, Parallel) else split.path
+    return count_words_of_split(split, target)._replace(path=name)

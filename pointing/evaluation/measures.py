@@ -2,15 +2,15 @@
 
 A model that reads lower-cased text writes lower-cased words, but copies words as they are written in the source. So
 outputs and references are compared in the form that the model reads, which `Tokenizer.normalise` makes. Signatures
-name it: `form:nfc,lower`.
+name it: `form:nfc,lower`. Exact match is always that of the text as it is delivered.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice, repeat
+from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,68 +23,22 @@ from pointing.corpus.batches import plan
 from pointing.corpus.encoding import encode_pairs, tokenize_pairs
 from pointing.corpus.examples import Batch, Split
 from pointing.corpus.sources import RawSplit
-from pointing.errors import Misuse
 from pointing.evaluation.copy_metrics import Bin, Example, closest, copy_scores, switch_scores
-from pointing.evaluation.metrics import DUC_BYTES, bleu, chrf, exact_match, rouge, tokenised_bleu
+from pointing.evaluation.evaluation_set import EvaluationSet
+from pointing.evaluation.metrics import DUC_BYTES, bleu, chrf, exact_match, exact_match_of_tokens, rouge, tokenised_bleu
 from pointing.evaluation.significance import Measure, ratio
 from pointing.generation.output import Output
 from pointing.model.loss import observed
 from pointing.model.run import Run
-from pointing.system.files import count_lines, read_blocks, read_lines, read_text
+from pointing.system.files import count_lines, read_blocks
 from pointing.system.progress import progress
 from pointing.text import entities
-from pointing.text.entities import Tagged, read_tags
+from pointing.text.entities import Tagged
 from pointing.text.protected import is_protected, protected_text
 from pointing.text.tokenizer import Tokenizer
 
-FileOrLines = str | Path | Sequence[str]
 LINES_PER_BLOCK = 10_000  # lines of training text whose words are counted at a time
 PAIRS_PER_BATCH = 64  # test pairs that are teacher-forced together
-
-
-@dataclass(frozen=True)
-class EvaluationSet:
-    """What systems are tested on: line n of the source, of each reference and of their tags is example n."""
-
-    source: Sequence[str | bytes] | None  # None: outputs are only compared with references
-    references: Sequence[Sequence[str]]
-    source_tags: Sequence[Tagged] | None
-    reference_tags: Sequence[Tagged] | None  # of the only reference, or of all
-    source_name: str | None  # the file; None: lines were given
-    reference_names: Sequence[str | None]
-
-    @classmethod
-    def read(
-        cls,
-        source: FileOrLines | None,
-        references: Sequence[FileOrLines],
-        source_tags: Path | None = None,
-        reference_tags: Path | None = None,
-    ) -> EvaluationSet:
-        """Texts are read from files or given as lines; tags are read from files."""
-        if not references:
-            raise Misuse("there is nothing to score against: give at least one reference")
-        lines = list(read_lines(source)) if isinstance(source, str | Path) else source
-        texts = [read_texts(reference) for reference in references]
-        tags, target_tags = (_read_tags(path, len(texts[0])) for path in (source_tags, reference_tags))
-        source_name, *names = (str(text) if isinstance(text, str | Path) else None for text in (source, *references))
-        return cls(lines, texts, tags, target_tags, source_name, names)
-
-    @property
-    def source_texts(self) -> list[str]:
-        lines = self.source or ()
-        return [line if isinstance(line, str) else line.decode("utf-8", "replace") for line in lines]
-
-
-def read_texts(lines: FileOrLines) -> list[str]:
-    return [text for _, text in read_text(lines)] if isinstance(lines, str | Path) else list(lines)
-
-
-def _read_tags(path: Path | None, lines: int) -> list[Tagged] | None:
-    tags = None if path is None else list(read_tags(path))
-    if tags is not None and len(tags) != lines:
-        raise Misuse(f"tags of {len(tags):,} lines, but there are {lines:,} examples", path)
-    return tags
 
 
 def form_name(tokenizer: Tokenizer) -> str:
@@ -131,8 +85,8 @@ def words_of_lines(
 def text_measures(outputs: Sequence[Output | str], test: EvaluationSet, tokenizer: Tokenizer) -> list[Measure]:
     """BLEU, chrF, ROUGE and exact match.
 
-    Tokenised BLEU and exact match compare tokens, so that they do not depend on a detokenizer. The others compare
-    detokenised lines.
+    Tokenised BLEU and the exact match of tokens compare tokens, so that they do not depend on a detokenizer. The others
+    compare detokenised lines; exact match those that are delivered, in no other form.
     """
     tokens = [" ".join(words_in_form(output, tokenizer)) for output in outputs]
     reference_tokens = [
@@ -140,15 +94,21 @@ def text_measures(outputs: Sequence[Output | str], test: EvaluationSet, tokenize
         for reference in test.references
     ]
     lines, *reference_lines = ([line_in_form(o, tokenizer) for o in texts] for texts in (outputs, *test.references))
-    tokenised, exact = (
+    tokenised, same_tokens = (
         _with_signature(measure(tokens, reference_tokens), _tokens_signature(tokenizer, test.reference_tags))
-        for measure in (tokenised_bleu, exact_match)
+        for measure in (tokenised_bleu, exact_match_of_tokens)
     )
     full_length = [m for m in rouge(lines, reference_lines) if not m.name.endswith("precision")]
     limited = rouge(lines, reference_lines, max_bytes=DUC_BYTES)
     lowercased = [] if tokenizer.lowercase else [bleu(lines, reference_lines, lowercase=True)]
     detokenised = [bleu(lines, reference_lines), *lowercased, chrf(lines, reference_lines), *full_length, *limited]
-    return [_with_signature(m, _form_signature(tokenizer)) for m in (tokenised, *detokenised, exact)]
+    *in_form, last = (_with_signature(m, _form_signature(tokenizer)) for m in (tokenised, *detokenised, same_tokens))
+    return [*in_form, exact_match(delivered(outputs), test.references), last]
+
+
+def delivered(outputs: Iterable[Output | str]) -> list[str]:
+    """The lines as `pointing generate` prints them."""
+    return [output if isinstance(output, str) else output.text for output in outputs]
 
 
 class TrainingWords(NamedTuple):
@@ -158,25 +118,28 @@ class TrainingWords(NamedTuple):
     counts: Mapping[str, int]
 
 
-def count_training_words(path: Path, tokenizer: Tokenizer, tags: Path | None = None) -> TrainingWords:
-    """Counts the words of all lines, also of those that `prepare` leaves out. `tags` is the file of the lines' tags."""
-    tagged = None if tags is None else read_tags(tags)
-    return _count_words(path, read_blocks(path, LINES_PER_BLOCK), count_lines(path), tokenizer, tagged)
+def count_training_words(path: Path, tokenizer: Tokenizer) -> TrainingWords:
+    """Counts the words of all lines of a file."""
+    blocks = ((block, None) for block in read_blocks(path, LINES_PER_BLOCK))
+    return _count_words(path, blocks, count_lines(path), tokenizer)
 
 
 def count_words_of_split(split: RawSplit, tokenizer: Tokenizer) -> TrainingWords:
-    """The same for training data that was divided, or read from a table."""
-    return _count_words(split.path, (block.target for block in split.blocks()), split.pairs, tokenizer)
+    """Counts the words of all target lines, also of those that `prepare` leaves out, split as their tags are."""
+    blocks = (
+        (block.target, None if block.tags is None else [tags for _, tags in block.tags]) for block in split.blocks()
+    )
+    return _count_words(split.path, blocks, split.pairs, tokenizer)
 
 
 def _count_words(
-    path: Path, blocks: Iterable[list[bytes]], lines: int, tokenizer: Tokenizer, tagged: Iterator[Tagged] | None = None
+    path: Path, blocks: Iterable[tuple[list[bytes], list[Tagged] | None]], lines: int, tokenizer: Tokenizer
 ) -> TrainingWords:
     counts: Counter[str] = Counter()
     with progress(f"counting words of {path.name}", lines, "lines") as bar:
-        for block in blocks:
+        for block, tags in blocks:
             texts = [line.decode("utf-8", "replace") for line in block]
-            for words in words_of_lines(texts, tokenizer, None if tagged is None else islice(tagged, len(block))):
+            for words in words_of_lines(texts, tokenizer, tags):
                 counts.update(words)
             bar.advance(len(block))
     return TrainingWords(path, counts)
@@ -191,9 +154,11 @@ def copy_measures(
     training: TrainingWords | None = None,
     translations: Callable[[str], Iterable[str]] | None = None,
     unk: str,
+    read: Tokenizer | None = None,
 ) -> list[Measure]:
     """The measures of `copy_scores`. `tokenizers` are those of source and target.
 
+    If they leave words as they are, `read` is the tokenizer that gives a word the form of shortlist and training words.
     With several references, each output is compared with the one that shares the most words with it.
     """
     source_tokenizer, tokenizer = tokenizers
@@ -208,9 +173,11 @@ def copy_measures(
             origins = [token.origin for token in output.tokens]
         examples.append(Example(tokens, closest(words, candidates), words, origins))
     frequency, seen_in = (None, "") if training is None else (training.counts, f"|seen-in:{training.path.name}")
-    scores = copy_scores(examples, shortlist, frequency=frequency, translations=translations, unk=unk)
+    normalise = None if read is None else read.normalise
+    scores = copy_scores(examples, shortlist, frequency=frequency, translations=translations, unk=unk, read=normalise)
     several = "" if len(references) == 1 else f"|closest-of:{len(references)}"
     of_all = several + _tokens_signature(tokenizer, test.reference_tags) + _form_signature(tokenizer)
+    of_all += "" if read is None or not form_name(read) else f"|known-as:{form_name(read)}"
     bands = {band.recall.name for band in scores.bands}
     return [_with_signature(m, (seen_in if m.name in bands else "") + of_all) for m in scores.measures()]
 

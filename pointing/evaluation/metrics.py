@@ -7,6 +7,7 @@ this module keeps these counts, and computes the scores of many resamples at onc
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from sacrebleu.metrics.helpers import extract_all_char_ngrams
 from pointing import __version__
 from pointing.errors import Misuse
 from pointing.evaluation.significance import Floats, Measure, ratio
+from pointing.text.forms import NARROW, NO_BREAK, SPACE, SPACES
 
 Lines = Sequence[str]
 BLEU_ORDER = 4  # the longest n-grams, in words
@@ -87,14 +89,39 @@ def _matches(hypothesis: Counter[str], reference: Counter[str]) -> list[int]:
 
 
 def exact_match(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
-    """Share of the hypotheses that equal one of their references word by word, whatever white space is between."""
+    """Share of the hypotheses that equal one of their references character by character, as they are delivered.
+
+    Characters are those of NFC, and a run of white space counts as one space.
+    """
+    signature = f"exact-match|nrefs:{len(references)}|case:mixed|text:delivered,nfc,single-spaces|version:{__version__}"
+    return _equality("exact match", signature, _literal, hypotheses, references)
+
+
+def exact_match_of_tokens(hypotheses: Lines, references: Sequence[Lines]) -> Measure:
+    """Share of the hypotheses whose tokens, which spaces separate, are those of one of their references."""
+    signature = f"exact-match-of-tokens|nrefs:{len(references)}|case:mixed|tok:spaces|version:{__version__}"
+    return _equality("exact match (tokens)", signature, str.split, hypotheses, references)
+
+
+def _equality(
+    name: str, signature: str, form: Callable[[str], object], hypotheses: Lines, references: Sequence[Lines]
+) -> Measure:
+    """Share of the hypotheses whose form equals that of one of their references."""
     _check(hypotheses, references)
     right = [
-        hypothesis.split() in [line.split() for line in lines]
+        form(hypothesis) in [form(line) for line in lines]
         for hypothesis, *lines in zip(hypotheses, *references, strict=True)
     ]
-    signature = f"exact-match|nrefs:{len(references)}|case:mixed|tok:spaces|version:{__version__}"
-    return Measure("exact match", signature, _mean(np.array(right)), ratio)
+    return Measure(name, signature, _mean(np.array(right)), ratio)
+
+
+def _literal(line: str) -> str:
+    """The line with each run of white space as one: a no-break space if the run has one, as `text.forms` writes it."""
+    return re.sub(r"\s+", _one_space, unicodedata.normalize("NFC", line).strip())
+
+
+def _one_space(run: re.Match[str]) -> str:
+    return next((SPACES[kind] for kind in (NARROW, NO_BREAK) if SPACES[kind] in run[0]), SPACES[SPACE])
 
 
 def rouge(

@@ -25,6 +25,7 @@ COUNTS = (
     LOST,
     INVENTED,
 )  # measures that are counts; the others are in percent, or per 100 outputs
+AS_IT_IS = "as it is"  # the form of text that is not normalised
 NOT_DEFINED = "–"  # a table's cell for a score that is not defined or was not computed
 
 
@@ -98,7 +99,8 @@ class Report:
             marked = {name: f"{cells[name]} *" for name, difference in differences.items() if difference.significant}
             columns.append(cells | marked)
         rows = [[name, *(column.get(name, NOT_DEFINED) for column in columns)] for name in self._names()]
-        title = f"{len(self.systems[0].outputs):,} examples; score [95 % interval]"
+        data = f", {self.about['data']}" if self.about.get("data") else ""
+        title = f"{len(self.systems[0].outputs):,} examples{data}; score [95 % interval]"
         if self.differences:
             title += f"; * differs from {self.systems[0].name} (approximate randomisation, p < {SIGNIFICANCE_LEVEL})"
         return Table(title, ["", *(system.name for system in self.systems)], rows)
@@ -110,6 +112,16 @@ class Report:
         rows = [[name, *(column.get(name, NOT_DEFINED) for column in columns)] for name in names]
         title = f"minus {self.systems[0].name}: difference [95 % interval], p by paired bootstrap / randomisation"
         return Table(title, ["", *(system.name for system in self.systems[1:])], rows)
+
+    def forms(self) -> list[str]:
+        """In which form text was compared, as a sentence; none if that is not known."""
+        text, copies = self.about.get("form"), self.about.get("copy_form")
+        if text is None:
+            return []
+        if text != AS_IT_IS:
+            return [f"text is compared in the form {text}, but for exact match: that is of the text as it is delivered"]
+        words = "" if copies == AS_IT_IS else f", the words of copy measures in the form {copies}"
+        return [f"text is compared as it is delivered{words}"]
 
     def signatures(self) -> list[str]:
         """How each score was computed: `name|how`, or `name, name, …|how` if several were computed in the same way."""
@@ -139,8 +151,8 @@ class Report:
         parts = [f"{heading}\n\n{table.title}\n\n{table.markdown()}" for heading, table in tables]
         if picture is not None:
             parts.append(f"## The switch\n\n![how often the shortlist was right, by d_t]({picture})\n")
-        if self.notes:
-            parts.append("## Notes\n\n" + "".join(f"- {note}\n" for note in self.notes))
+        if notes := [*self.forms(), *self.notes]:
+            parts.append("## Notes\n\n" + "".join(f"- {note}\n" for note in notes))
         parts.append("## How it was computed\n\n" + "".join(f"- `{line}`\n" for line in self.signatures()))
         return "\n".join(parts)
 

@@ -21,13 +21,16 @@ from torch import Tensor
 from pointing.config import Config, checked
 from pointing.corpus.examples import PREPARED, Corpus
 from pointing.corpus.lexicon import LEXICON, Lexicon
+from pointing.corpus.sources import HELD_OUT_FILES
 from pointing.errors import Misuse
 from pointing.model.seq2seq import Seq2Seq
+from pointing.settings_file import found_files
 from pointing.system.files import whole_file, write_text
 
 FORMAT = "pointing-1"  # raised when older files cannot be read any more
 SETTINGS, MODEL, STATE = "config.yaml", "model.safetensors", "training.safetensors"
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
+OF_THE_CORPUS = (*LEXICON, *(name for names in HELD_OUT_FILES.values() for name in names))  # that a run copies
 
 
 class Run(NamedTuple):
@@ -53,9 +56,9 @@ def make_model(lexicon: Lexicon, sparse: bool = False) -> Seq2Seq:
 
 
 def load_run(folder: str | Path) -> Run:
-    """The run's best model so far, ready to generate."""
+    """The run's best model so far, ready to generate. Its settings name files as they are found from here."""
     folder = Path(folder)
-    config = run_settings(folder)
+    config = found_files(run_settings(folder), _places_of_files(folder))
     tensors, about = read_tensors(folder / MODEL)
     # Runs made before vocabulary files listed the placeholders have their number here.
     lexicon = Lexicon.load(folder, config, about.get("placeholders", 0))
@@ -68,14 +71,39 @@ def load_run(folder: str | Path) -> Run:
 
 def run_settings(folder: Path) -> Config:
     """The settings that a run was made with."""
+    check_is_run(folder)
     path = folder / SETTINGS
-    if not path.exists():
-        raise Misuse("not a run: there is no config.yaml in it; `pointing train` makes runs", folder)
     try:
         values = yaml.safe_load(path.read_bytes())
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise Misuse(f"cannot be read: {' '.join(str(error).split())}", path) from None
     return checked(Config, values if isinstance(values, dict) else {}, path)
+
+
+def check_is_run(folder: Path) -> None:
+    """Says in which way a folder is none of a run."""
+    if (folder / SETTINGS).is_file():
+        return
+    if not folder.exists():
+        reason = ": there is no such folder"
+    elif not folder.is_dir():
+        reason = ": it is a file, and a run is a folder"
+    elif (folder / PREPARED).exists():
+        reason = ": it is a prepared corpus"
+    elif runs := sorted(path.parent for path in folder.glob(f"*/{SETTINGS}")):
+        reason = f" itself, but in {runs[0]}" + (f" and {len(runs) - 1} more folders" if len(runs) > 1 else "")
+    else:
+        reason = f": it has no {SETTINGS}"
+    raise Misuse(f"there is no run in {folder}{reason}; `pointing train` makes runs")
+
+
+def _places_of_files(folder: Path) -> list[Path]:
+    """Folders that a run's relative paths may start from, the most likely one first.
+
+    They were written where the run was trained: here, or in a folder above the run's own, as in `runs/name`.
+    """
+    here, above = Path(), list(folder.resolve().parents)[:-1]
+    return [here, *above] if Path.cwd() in above else [*above, here]
 
 
 def check_free(folder: Path) -> None:
@@ -84,20 +112,23 @@ def check_free(folder: Path) -> None:
         raise Misuse("this is a prepared corpus: give another folder for the run with --out", folder)
     if (folder / STATE).exists() or (folder / MODEL).exists():
         raise Misuse("there is a run in this folder: go on with --resume, or choose another with --out", folder)
-    there = [name for name in (SETTINGS, METRICS, TENSORBOARD, *LEXICON) if (folder / name).exists()]
+    there = [name for name in (SETTINGS, METRICS, TENSORBOARD, *OF_THE_CORPUS) if (folder / name).exists()]
     if there and not (folder / "source.vocabulary").exists():
         what = f"there is a {there[0]} in this folder, and no run: a run would write its own in its place"
         raise Misuse(f"{what}; choose another folder with --out", folder)
 
 
 def start_run(folder: Path, config: Config, corpus: Corpus) -> None:
-    """A new run's folder: settings, vocabularies, dictionary; what an older run left in it is removed."""
+    """A new run's folder: settings, vocabularies, dictionary, and the parts of the data that were split off.
+
+    What an older run left in it is removed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     remove_parts(folder)
     for old in (MODEL, STATE, METRICS):
         (folder / old).unlink(missing_ok=True)
     shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
-    for name in LEXICON:
+    for name in OF_THE_CORPUS:
         (folder / name).unlink(missing_ok=True)
         if (corpus.folder / name).exists():
             with whole_file(folder / name) as part:

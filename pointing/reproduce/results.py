@@ -19,7 +19,7 @@ from pointing.config import Parallel
 from pointing.corpus.examples import Corpus
 from pointing.errors import Misuse
 from pointing.evaluation.evaluate import evaluate
-from pointing.evaluation.measures import EvaluationSet, read_texts
+from pointing.evaluation.evaluation_set import EvaluationSet, read_texts
 from pointing.evaluation.report import Report, Scored, compare
 from pointing.generation.output import Output
 from pointing.model.run import load_run, run_settings

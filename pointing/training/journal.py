@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pointing.errors import Misuse
-from pointing.model.run import METRICS
+from pointing.model.run import METRICS, check_is_run
 from pointing.system.files import write_text
 from pointing.system.progress import say
 
@@ -46,6 +46,7 @@ def read_journal(folder: Path) -> list[dict[str, Any]]:
 
 def learning_curve(folder: Path, measure: str) -> list[tuple[float, float]]:
     """The values of a measure at a run's validations, as (update, value); at least one must have it."""
+    check_is_run(folder)
     validations = [event for event in read_journal(folder) if event["event"] == "validation"]
     if not validations:
         raise Misuse("there is no validation in this run yet: nothing to draw", folder / METRICS)

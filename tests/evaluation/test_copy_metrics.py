@@ -44,6 +44,19 @@ def test_what_a_dictionary_translates_is_not_invented():
     assert copy_scores([output], {"chat"}, translations=words.translations).invented.score == 0
 
 
+def test_words_are_matched_as_they_are_and_known_as_they_are_read():
+    # Zoe is written with a capital too much, House is known, Maison a translation of it; only Zork is invented
+    output = Example(["House", "zoe"], ["zoe", "house"], ["Zoe", "House", "Maison", "Zork"], ["copied"] * 4)
+    words = Dictionary([("house", "maison", 1.0)])
+    how = {"frequency": {"house": 1}, "translations": words.translations}
+    plain, read = copy_scores([output], {"house"}, **how), copy_scores([output], {"house"}, **how, read=str.lower)
+    assert (plain.recall.score, read.recall.score) == (0, 0)  # zoe is missing
+    assert [band.words for band in read.bands] == [1, 1, 0, 0, 0]
+    assert plain.precision.numbers.tolist() == [[0, 4]]
+    assert read.precision.numbers.tolist() == [[0, 3]]
+    assert (plain.invented.score, read.invented.score) == (3, 1)
+
+
 def test_recall_by_frequency_by_hand():
     frequency = {"the": 1000, "a": 999, "wins": 10, "record": 9, "in": 1}
     scores = copy_scores(EXAMPLES, SHORTLIST, frequency=frequency)

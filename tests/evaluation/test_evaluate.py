@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 import tiny
@@ -9,8 +10,8 @@ import tiny
 from pointing.cli import main
 from pointing.config import Search
 from pointing.errors import Misuse
-from pointing.evaluation.evaluate import System, TextForm, evaluate, generate, open_systems
-from pointing.evaluation.measures import EvaluationSet
+from pointing.evaluation.evaluate import System, Terms, TextForm, evaluate, generate, open_systems
+from pointing.evaluation.evaluation_set import EvaluationSet
 from pointing.evaluation.significance import Resampling
 from pointing.model.run import load_run
 from pointing.text.protected import Protector
@@ -48,7 +49,7 @@ def test_a_run_a_softmax_and_a_file_side_by_side(folder):
     report = evaluate(systems, dev(folder), **FEW)
     assert [system.name for system in report.systems] == ["run", "softmax", "nearly"]
     assert report.table().header == ["", "run", "softmax", "nearly"]
-    assert score(report, "exact match", 2) == 95
+    assert score(report, "exact match", 2) == score(report, "exact match (tokens)", 2) == 95
     assert report.differences[1]["exact match"].significant
     assert score(report, "words invented") == score(report, "words invented", 1) == score(report, "UNKs left") == 0
     assert names(report) - names(report, 1) == {
@@ -59,12 +60,13 @@ def test_a_run_a_softmax_and_a_file_side_by_side(folder):
     }  # fmt: skip
     assert score(report, "copied words per 100 outputs", 1) == 0
     about = report.json()
-    assert about["form"] == "nfc,lower,digits"
+    assert about["form"] == about["copy_form"] == "nfc,lower,digits"
     assert about["training"] == str(folder / "train.target")
     assert about["systems"][0]["search"]["beam"] == 1
     assert about["systems"][0]["update"] == 7
     assert "search" not in about["systems"][2]
-    assert all("form:nfc,lower,digits" in signature or "forced" in signature for signature in report.signatures())
+    other = ("forced:", "text:delivered")
+    assert all("form:nfc,lower,digits" in line or any(how in line for how in other) for line in report.signatures())
 
 
 def test_outputs_that_are_there_already_are_scored_as_those_generated_here(folder):
@@ -94,26 +96,68 @@ def test_one_run_searched_in_two_ways(folder):
     assert score(report, "copied words per 100 outputs", 1) > 0
 
 
-def test_raw_leaves_text_as_it_is_but_copies_are_matched_as_the_model_reads(folder, tmp_path):
+def test_raw_leaves_all_text_as_it_is(folder, tmp_path):
     run = System("x", load_run(folder / "run"), outputs=["NAME1 a", "b"])
     test = EvaluationSet.read(["name1 a", "b"], [["name2 A", "b"]])
     folded, raw = evaluate([run], test, **FEW), evaluate([run], test, form=TextForm(raw=True), **FEW)
-    assert score(folded, "exact match") == 100
-    assert score(raw, "exact match") == 50
-    assert raw.json()["form"] == "as it is"
-    assert score(raw, "out-of-shortlist recall") == score(folded, "out-of-shortlist recall") == 100
+    assert score(folded, "exact match (tokens)") == 100
+    assert score(raw, "exact match (tokens)") == 50
+    assert score(folded, "exact match") == score(raw, "exact match") == 50
+    assert raw.json()["form"] == raw.json()["copy_form"] == "as it is"
+    assert score(folded, "out-of-shortlist recall") == 100  # name# is no word of the shortlist, a and b are
+    assert score(raw, "out-of-shortlist recall") == 0
+    assert score(raw, "words invented") == 0  # what is known is known in any form
+    lines = [line for line in raw.signatures() if line.startswith("out-of-shortlist-recall")]
+    assert ["|form:" in line for line in lines] == [False]
+    assert lines[0].endswith("|tokens:whitespace|known-as:nfc,lower,digits")
+
+
+def test_raw_takes_the_words_of_the_text_that_is_delivered(folder):
+    run = load_run(folder / "run")
+    source = (folder / "dev.source").read_text().splitlines()[:1]
+    (made,) = generate(System("x", run, GREEDY), source)
+    joined = replace(made, text=made.text.replace(" ", ""))  # as a wrong detokenizer would do it
+    test = EvaluationSet.read(source, [[made.tokenized]])
+    system = System("x", run, outputs=[joined])
+    plain, raw = evaluate([system], test, **FEW), evaluate([system], test, form=TextForm(raw=True), **FEW)
+    assert len(made.tokens) > 1
+    assert score(plain, "exact match (tokens)") == 100  # the model's own words
+    assert score(raw, "exact match (tokens)") == score(plain, "exact match") == score(raw, "exact match") == 0
+
+
+def test_terms_are_found_in_the_source_as_the_model_reads_it_also_if_the_rest_is_raw(folder, tmp_path):
+    (tmp_path / "terms.tsv").write_text("windows 95\tfenêtres 95\n")
+    terms = Terms(tmp_path / "terms.tsv", None)
+    system = System("x", load_run(folder / "run"), outputs=["a Fenêtres 95"])  # digits are folded in its settings
+    test = EvaluationSet.read(["a Windows 95"], [["x"]])
+    for form in (TextForm(), TextForm(raw=True)):
+        assert score(evaluate([system], test, form=form, terms=terms, **FEW), "glossary terms used") == 100
+
+
+def test_the_form_of_the_comparison_is_said_in_words(folder):
+    run = load_run(folder / "run")
+    forms = tiny.with_settings(run, text=run.config.text.model_copy(update={"forms": True}))
+    test = EvaluationSet.read(["a"], [["A"]])
+    for system, form, sentence in [
+        (run, TextForm(), "text is compared in the form nfc,lower,digits, but for exact match: that is of the text as"),
+        (forms, TextForm(), "text is compared as it is delivered, the words of copy measures in the form nfc,lower,"),
+        (forms, TextForm(raw=True), "text is compared as it is delivered"),
+    ]:
+        report = evaluate([System("x", system, outputs=["a"])], test, form=form, **FEW)
+        assert report.forms()[0].startswith(sentence)
+        assert f"- {sentence}" in report.markdown()
 
 
 def test_files_alone():
     test = EvaluationSet.read(None, [["The cat's 12 ."]])
     (plain,) = [System("f", outputs=["the cat 's 12."])]
     report = evaluate([plain], test, **FEW)
-    assert score(report, "exact match") == 0
+    assert score(report, "exact match (tokens)") == 0
     assert "out-of-shortlist recall" not in names(report)
     assert report.notes == ["no copy measures: they take a source, and a run or a vocabulary"]
     lower, spaces = TextForm(lowercase=True), TextForm(lowercase=True, tokenized=True)
-    assert score(evaluate([plain], test, form=lower, **FEW), "exact match") == 100  # the cat 's 12 .
-    assert score(evaluate([plain], test, form=spaces, **FEW), "exact match") == 0
+    assert score(evaluate([plain], test, form=lower, **FEW), "exact match (tokens)") == 100  # the cat 's 12 .
+    assert score(evaluate([plain], test, form=spaces, **FEW), "exact match (tokens)") == 0
 
 
 def test_files_with_a_vocabulary_and_training_text(tmp_path):
@@ -220,20 +264,21 @@ def test_the_words_of_references_are_split_as_tags_are_only_for_runs_with_entiti
     test = EvaluationSet.read(["a"], [["won't"]], reference_tags=folder / "tags")
     systems = [System("entities", with_entities(run), outputs=["wo n't"]), System("words", run, outputs=["wo n't"])]
     report = evaluate(systems, test, **FEW)
-    assert score(report, "exact match") == 100
-    assert score(report, "exact match", 1) == 0
+    assert score(report, "exact match (tokens)") == 100
+    assert score(report, "exact match (tokens)", 1) == 0
 
 
 def test_the_training_text_of_a_run_with_entities_is_split_as_its_tags_are(folder, tmp_path):
     for name, text in (("text", "won't\n"), ("same", "won't\n"), ("tags", "wo￨O n't￨O\n")):
         (tmp_path / name).write_text(text)
     run = load_run(folder / "run")
-    files = run.config.data.train.model_copy(update={"target": tmp_path / "text", "target_tags": tmp_path / "tags"})
+    names = {"source": "text", "target": "text", "source_tags": "tags", "target_tags": "tags"}
+    files = run.config.data.train.model_copy(update={key: tmp_path / name for key, name in names.items()})
     run = tiny.with_settings(run, data=run.config.data.model_copy(update={"train": files}))
     test = EvaluationSet.read(["a"], [["wo n't"]])
     for system, training, seen in (
         (with_entities(run), None, 100),  # wo and n't are words of the training text
-        (with_entities(run), tmp_path / "same", None),  # won't is: these tags are of the run's own file
+        (with_entities(run), tmp_path / "same", None),  # won't is: the tags are of the run's own file
         (run, None, None),
     ):
         report = evaluate([System("x", system, outputs=["wo n't"])], test, training=training, **FEW)
@@ -295,9 +340,14 @@ def test_the_commands_json_is_all_that_it_prints(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing", "--reference", "dev.target"], "nothing: there is no such file"),
+        (["nothing", "--reference", "dev.target"], "there is no run in nothing, and no file of outputs with that name"),
         (["nearly", "--reference", "nothing"], "nothing: there is no such file"),
-        (["prepared-run", "--reference", "dev.target"], "prepared-run: not a run: there is no config.yaml"),
+        (["prepared-run", "--reference", "dev.target"], "there is no run in prepared-run: it is a prepared corpus"),
+        (["nearly"], "files of outputs are compared with references: give --reference"),
+        (["run", "--source", "dev.source"], "outputs are compared with references: give --reference, too"),
+        (["run", "--split", "dev", "--reference", "dev.target"], "leave it out, or --source and --reference"),
+        (["run", "--split", "train"], "--split train: there are dev and test"),
+        (["run", "--split", "test"], "run: the data of this run have no test part: give --source and --reference"),
         (["nearly", "--reference", "train.target"], "nearly: 20 lines, but train.target has 200"),
         (["nearly", "--reference", "empty"], "empty: this is empty"),
         (["empty", "--reference", "dev.target"], "empty: this is empty"),

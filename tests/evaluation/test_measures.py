@@ -12,11 +12,13 @@ import torch
 from sacrebleu import corpus_bleu
 
 from pointing.corpus.preparation import prepare
+from pointing.corpus.sources import Lines, RawSplit
+from pointing.evaluation.evaluation_set import EvaluationSet
 from pointing.evaluation.measures import (
-    EvaluationSet,
     TrainingWords,
     copy_measures,
     count_training_words,
+    count_words_of_split,
     form_name,
     line_in_form,
     switch_measures,
@@ -65,8 +67,10 @@ def test_the_forms_name_says_what_is_done():
 def test_a_copied_name_is_right_in_the_models_form_and_wrong_as_it_is():
     outputs, test = ["Zoë paid 12 Euros"], EvaluationSet.read(None, [["zoe\u0308 paid 34 euros"]])
     folded, plain = text_measures(outputs, test, FOLDED), text_measures(outputs, test, PLAIN)
-    assert scores(folded)["exact match"] == scores(folded)["BLEU"] == pytest.approx(100)
-    assert scores(plain)["exact match"] == scores(plain)["BLEU, tokenised"] == 0
+    assert scores(folded)["exact match (tokens)"] == scores(folded)["BLEU"] == pytest.approx(100)
+    assert scores(plain)["exact match (tokens)"] == scores(plain)["BLEU, tokenised"] == 0
+    assert scores(folded)["exact match"] == scores(plain)["exact match"] == 0  # never in the model's form
+    assert "|text:delivered,nfc,single-spaces|" in signature(folded, "exact match")
     assert signature(folded, "BLEU").endswith("|form:nfc,lower,digits")
     assert signature(folded, "BLEU, tokenised").endswith("|as:multi-bleu.perl|tokens:regex|form:nfc,lower,digits")
     assert "form:" not in signature(plain, "BLEU")
@@ -86,7 +90,8 @@ def test_every_text_measure_is_there_once():
     assert list(scores(text_measures(["a"], EvaluationSet.read(None, [["a"]]), PLAIN))) == [
         "BLEU, tokenised", "BLEU", "BLEU, lower-cased", "chrF2",
         "ROUGE-1 F1", "ROUGE-1 recall", "ROUGE-2 F1", "ROUGE-2 recall", "ROUGE-L F1", "ROUGE-L recall",
-        "ROUGE-1 recall, 75 bytes", "ROUGE-2 recall, 75 bytes", "ROUGE-L recall, 75 bytes", "exact match",
+        "ROUGE-1 recall, 75 bytes", "ROUGE-2 recall, 75 bytes", "ROUGE-L recall, 75 bytes",
+        "exact match", "exact match (tokens)",
     ]  # fmt: skip
 
 
@@ -145,11 +150,14 @@ def test_words_are_cut_as_their_tags_are_where_these_are_theirs(tmp_path):
     plain = Tokenizer("whitespace", lowercase=True)
     assert list(words_of_lines(texts, plain, read_tags(tmp_path / "tags"))) == expected
     assert list(words_of_lines(texts, plain)) == [text.lower().split() for text in texts]
-    training = count_training_words(tmp_path / "t", plain, tmp_path / "tags")
+    numbered = zip(read_tags(tmp_path / "tags"), read_tags(tmp_path / "tags"), strict=True)
+    lines = [f"{text}\n".encode() for text in texts]
+    block = Lines([1, 2, 3], lines, lines, list(numbered))
+    training = count_words_of_split(RawSplit(tmp_path / "t", 3, lambda: iter([block])), plain)
     assert training.counts == Counter(word for words in expected for word in words)
     test = replace(EvaluationSet.read(None, [texts]), reference_tags=list(read_tags(tmp_path / "tags")))
     exact = text_measures(["i wo n't stop", "other words", "no tags"], test, plain)[-1]
-    assert (exact.name, exact.score) == ("exact match", 100)
+    assert (exact.name, exact.score) == ("exact match (tokens)", 100)
     assert "|tokens:tags|" in exact.signature
 
 

@@ -12,10 +12,26 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF
 
 from pointing.errors import Misuse
-from pointing.evaluation.metrics import RougeWords, bleu, chrf, exact_match, rouge, tokenised_bleu
+from pointing.evaluation.metrics import (
+    RougeWords,
+    bleu,
+    chrf,
+    exact_match,
+    exact_match_of_tokens,
+    rouge,
+    tokenised_bleu,
+)
 from pointing.evaluation.significance import Measure
 
-EVERY = [bleu, tokenised_bleu, chrf, exact_match, rouge, lambda *lines: rouge(*lines, max_bytes=75)]
+EVERY = [
+    bleu,
+    tokenised_bleu,
+    chrf,
+    exact_match,
+    exact_match_of_tokens,
+    rouge,
+    lambda *lines: rouge(*lines, max_bytes=75),
+]
 
 
 def by_name(measures):
@@ -121,10 +137,28 @@ def test_rouge_keeps_letters_of_all_scripts_and_folded_digits():
     assert by_name(rouge(["à l'été"], [["a l'ete"]]))["ROUGE-1 F1"] == pytest.approx(100 / 3)
 
 
-def test_exact_match_by_hand():
+@pytest.mark.parametrize("measure", [exact_match, exact_match_of_tokens])
+def test_exact_match_by_hand(measure):
     hypotheses = ["a b", "a  b ", "A b", ""]
-    assert exact_match(hypotheses, [["a b"] * 3 + ["x"]]).score == 50
-    assert exact_match(hypotheses, [["a b"] * 3 + ["x"], ["x", "x", "A b", ""]]).score == 100
+    assert measure(hypotheses, [["a b"] * 3 + ["x"]]).score == 50
+    assert measure(hypotheses, [["a b"] * 3 + ["x"], ["x", "x", "A b", ""]]).score == 100
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "equal"),
+    [
+        ("caf\u00e9", "cafe\u0301", True),
+        ("a\tb\u2003 c ", " a b c", True),
+        ("a \u00a0: b", "a\u00a0: b", True),  # a run with a no-break space is one
+        ("a : b", "a\u00a0: b", False),
+        ("a\u202f: b", "a\u00a0: b", False),
+        ("a: b", "a : b", False),
+        ("\ufb01le", "file", False),
+        ("Name", "name", False),
+    ],
+)
+def test_exact_match_is_character_by_character_but_for_nfc_and_runs_of_white_space(hypothesis, reference, equal):
+    assert exact_match([hypothesis], [[reference]]).score == (100 if equal else 0)
 
 
 # against others
@@ -224,7 +258,7 @@ def test_the_order_of_examples_is_no_matter(score):
 @pytest.mark.parametrize("score", EVERY)
 def test_empty_lines_score_nothing_and_break_nothing(score):
     for measure in flat(score(["", "", "a"], [["a b c d", "", ""]])):
-        assert measure.score == (pytest.approx(100 / 3) if measure.name == "exact match" else 0)
+        assert measure.score == (pytest.approx(100 / 3) if measure.name.startswith("exact match") else 0)
 
 
 # signatures
@@ -241,7 +275,9 @@ def test_signatures_say_how_it_was_done():
     assert whole.signature.startswith("ROUGE-1-F1|nrefs:2|multi:best-F1|case:lc|tok:unicode+#|stem:porter[nltk-")
     cut, *_ = rouge(hypotheses, references[:1], max_bytes=75, stem=False, word_characters="")
     assert cut.signature.startswith("ROUGE-1-recall|nrefs:1|case:lc|tok:unicode|stem:none|limit:75-bytes|version:")
-    assert exact_match(hypotheses, references).signature.startswith("exact-match|nrefs:2|case:mixed|")
+    assert exact_match(hypotheses, references).signature.startswith("exact-match|nrefs:2|case:mixed|text:delivered,")
+    tokens = exact_match_of_tokens(hypotheses, references).signature
+    assert tokens.startswith("exact-match-of-tokens|nrefs:2|case:mixed|tok:spaces|")
 
 
 # misuse

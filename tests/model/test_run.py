@@ -238,8 +238,18 @@ def test_a_new_run_removes_what_an_older_one_left(tmp_path, corpus):
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path, corpus):
-    with pytest.raises(Misuse, match=r"not a run: there is no config.yaml in it"):
-        load_run(tmp_path)
+    for path, message in [
+        (tmp_path / "nowhere", r"nowhere: there is no such folder; `pointing train` makes runs"),
+        (tmp_path, r"\w+: it has no config\.yaml"),
+        (corpus[1].folder, r"\w+: it is a prepared corpus"),
+        (corpus[1].folder / "prepared.json", r"prepared\.json: it is a file, and a run is a folder"),
+    ]:
+        with pytest.raises(Misuse, match=rf"there is no run in /.*{message}"):
+            load_run(path)
+    for name in "ab":
+        start_run(tmp_path / "runs" / name, *corpus)
+    with pytest.raises(Misuse, match=r"there is no run in /.*/runs itself, but in /.*/runs/a and 1 more folders"):
+        load_run(tmp_path / "runs")
     start_run(tmp_path, *corpus)
     with pytest.raises(Misuse, match="there is no such checkpoint; has the run reached its first one"):
         load_run(tmp_path)

@@ -18,7 +18,7 @@ from pointing.corpus.preparation import prepare
 from pointing.corpus.statistics import show_example, statistics_tables
 from pointing.errors import Misuse
 from pointing.evaluation.evaluate import System, evaluate
-from pointing.evaluation.measures import EvaluationSet
+from pointing.evaluation.evaluation_set import EvaluationSet
 from pointing.evaluation.significance import Resampling
 from pointing.generation.command import load_generator
 from pointing.model.run import load_run

@@ -125,7 +125,7 @@ def test_misuse_is_said_before_a_model_is_loaded(tmp_path):
         assert (code, f"there is no folder {tmp_path}/nope: make it first" in text) == (2, True)
     assert set(tmp_path.iterdir()) == there | {tmp_path / "e.po"}
     code, text = tiny.said("translate", tmp_path / "no-run", tmp_path / "c.po")
-    assert (code, "not a run" in text) == (2, True)
+    assert (code, f"there is no run in {tmp_path / 'no-run'}: " in text) == (2, True)
     code, text = tiny.said("translate", run, write(tmp_path / "e.po", "a"))
     assert (code, "there is no such checkpoint" in text) == (2, True)  # only now the model was asked for
     assert (tmp_path / "e.po").read_text() == PO + 'msgid "a"\nmsgstr ""\n'
