@@ -14,10 +14,16 @@ import pointing
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "layer.md").read_text(encoding="utf-8")
-TRANSFORMER, *SHORT_EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+GREETER, TRANSFORMER, *SHORT_EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 ERROR_TABLE = PAGE.split("what the layer says\n")[1].split("\n## ")[0]
 ERRORS = re.findall(r"^\| `([^`]+)` \| (.+) \|$", ERROR_TABLE, re.MULTILINE)
 NAME_TABLE = PAGE.split("## All public names")[1]
+
+
+def test_the_smallest_model_names_a_word_that_it_has_never_seen(capsys):
+    torch.manual_seed(0)
+    exec(compile(GREETER, "docs/layer.md", "exec"), {"__name__": "page"})
+    assert capsys.readouterr().out == "['word 3', 'zorblatt', 'word 0']\n"
 
 
 def test_the_transformer_copies_names_that_it_has_never_seen(capsys):
