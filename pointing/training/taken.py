@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from pointing.corpus.lexicon import Lexicon
 from pointing.model.run import Run, word_tensors
@@ -28,36 +26,33 @@ class Taken(NamedTuple):
 
 @torch.no_grad()
 def take_weights(model: Seq2Seq, lexicon: Lexicon, run: Run) -> Taken:
-    """Copies all weights of a run that have a place in the model.
-
-    A new word begins as the unknown word, as which the run has read and written it. The unknown word's probability is
-    shared out among it and the new target words, so that no other probability changes.
-    """
+    """Copies the weights of a run that have a place in the model; all others, and new words, keep first values."""
     given = dict(run.model.named_parameters(remove_duplicate=False))  # tied ones under both their names
-    before, now = word_tensors(run.lexicon), word_tensors(lexicon)
-    rows = {name: _rows(before[name], now[name]) for name in now}
+    old_words, words = word_tensors(run.lexicon), word_tensors(lexicon)
     taken, fresh = [], []
     for name, place in model.named_parameters():
         if name not in given:
             fresh.append(name)
             continue
-        place.copy_(given[name][rows[name]] if name in rows else given[name])
+        if name in words:
+            rows, old_rows = same_words(old_words[name], words[name])
+            place[rows] = given[name][old_rows].to(place.device)
+        else:
+            place.copy_(given[name])
         taken.append(name)
-    if "output.shortlist.bias" in taken and model.output.shortlist is not None:
-        unknown = rows["output.shortlist.bias"] == UNK
-        model.output.shortlist.bias[unknown] -= math.log(int(unknown.sum()))
     unused = [name for name, _ in run.model.named_parameters() if name not in taken]
-    words = (
+    counts = (
         (len(vocabulary.words), sum(word not in old for word in vocabulary.words))
         for old, vocabulary in ((run.lexicon.source, lexicon.source), (run.lexicon.target, lexicon.target))
     )
-    return Taken(len(taken), _modules(fresh, taken), _modules(unused, taken), *words)
+    return Taken(len(taken), _modules(fresh, taken), _modules(unused, taken), *counts)
 
 
-def _rows(old: Vocabulary, new: Vocabulary) -> Tensor:
-    """For each id of the new vocabulary the same word's id in the old one; UNK for a word that it does not have."""
-    placeholders = map(placeholder, range(1, new.placeholders + 1))
-    return torch.tensor([EOS, UNK, *(old[word] for word in (*placeholders, *new.words))])
+def same_words(old: Vocabulary, new: Vocabulary) -> tuple[list[int], list[int]]:
+    """The ids of the new vocabulary whose words the old one has too, and their ids there."""
+    named = [placeholder(number) for number in range(1, new.placeholders + 1)] + new.words
+    words = [word for word in named if word in old]
+    return [EOS, UNK, *(new[word] for word in words)], [EOS, UNK, *(old[word] for word in words)]
 
 
 def _modules(names: Collection[str], others: Collection[str]) -> list[str]:
