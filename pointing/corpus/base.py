@@ -61,8 +61,8 @@ def extended(
     ranks = [rank for rank, word in enumerate(text.words) if word not in base]
     room = len(ranks) if size is None else max(0, size - FIRST - len(base.words))
     if room < len(ranks):
-        full = f"{key}: {size:,} holds {len(base.words):,} words of the other run and {room:,} new ones"
-        say(f"{full}; {len(ranks) - room:,} more words of this text stay unknown")
+        beside = f"beside the {len(base.words):,} of the other run"
+        say(f"{key}={size} has room for {room:,} of {len(ranks):,} new words, {beside}: raise it to learn more")
     added = ranks[:room]
     return Vocabulary(
         [*base.words, *(text.words[rank] for rank in added)],

@@ -33,9 +33,9 @@ def places(settings: Path | None, corpus: Path | None, folder: Path | None, star
     if start is not None and resume:
         raise Misuse("--from begins a new run, --resume goes on with one: give one of them")
     if settings is None:
-        run = folder if resume else start
-        if run is None or folder is None:
-            raise Misuse("give a settings file; or a run with --from, or --resume, and the new run's folder with --out")
+        if folder is None or (start is None and not resume):
+            raise Misuse("give a settings file; only with --from or --resume, and with --out, it may be left out")
+        run = start or folder
         run_settings(run)  # says what is wrong with it
         return Places(run / SETTINGS, corpus or _own_corpus(folder), folder)
     folder = folder or Path("runs") / settings.stem
@@ -70,7 +70,7 @@ class Start(NamedTuple):
         changed = [key for key in now if key.startswith(MATTERS) and now[key] != before.get(key)]
         return {
             "run": str(self.folder),
-            "update": self.run.about.get("update", 0),
+            "run_update": self.run.about.get("update", 0),
             "vocabularies": self.base.fingerprint,
             "keep_vocabulary": not self.base.grow,
             **taken._asdict(),
@@ -87,20 +87,21 @@ def read_start(start: Path | None, keep_vocabulary: bool, folder: Path, config: 
         raise Misuse("a new run needs a folder of its own, not that of --from: choose one with --out", folder)
     base.check(config)
     run = load_run(start)
-    pairs = zip(_widths(run.config.model).items(), _widths(config.model).items(), strict=True)
-    if differ := [f"{key}={before} (it is {now})" for (key, before), (_, now) in pairs if before != now]:
-        raise Misuse(f"its weights fit a model of the same widths only: set {', '.join(differ)}", start)
+    _check_widths(run.config.model, config.model, start)
     return Start(start, run, base)
 
 
-def _widths(model: Model) -> dict[str, int]:
-    hidden, encoder = model.hidden, model.encoder or model.hidden
-    return {"model.embedding": model.embedding, "model.hidden": hidden, "model.encoder": encoder}
+def _check_widths(old: Model, new: Model, start: Path) -> None:
+    widths = [("embedding", old.embedding, new.embedding), ("hidden", old.hidden, new.hidden)]
+    if old.encoder is not None or new.encoder is not None:  # else it is as wide as hidden
+        widths.append(("encoder", old.encoder or old.hidden, new.encoder or new.hidden))
+    if differ := [f"model.{key}={before} (it is {now})" for key, before, now in widths if before != now]:
+        raise Misuse(f"its weights fit a model of the same widths only: set {', '.join(differ)}", start)
 
 
 def lines(record: dict[str, Any]) -> list[str]:
     """The same for people."""
-    told = [f"begins with the weights of {record['run']} at update {record['update']:,}: {record['taken']} tensors"]
+    told = [f"begins with the weights of {record['run']} at update {record['run_update']:,}: {record['taken']} tensors"]
     (source, new_source), (target, new_target) = record["source_words"], record["target_words"]
     told.append(f"  new words: {new_source:,} of {source:,} source words, {new_target:,} of {target:,} target words")
     if record["fresh"]:
