@@ -20,6 +20,7 @@ from pointing.training.learner import Learner
 from pointing.training.loop import train
 from pointing.training.optimizers import Adam
 from pointing.training.start import places, read_start
+from pointing.training.state import read_state
 from pointing.training.taken import take_weights
 
 FEW = {"training": {"updates": 12, "validate_every": 5}}
@@ -132,6 +133,10 @@ class Crash(Exception):
     pass
 
 
+def crash(*_):
+    raise Crash
+
+
 @pytest.mark.parametrize(
     ("where", "nth"),
     [
@@ -167,6 +172,14 @@ def test_resumed_without_the_other_run_it_ends_as_if_it_had_not_stopped(place, o
     assert tiny.events(tmp_path / "run") == tiny.events(whole)
 
 
+def test_the_first_measurement_is_not_made_twice(place, old, tmp_path):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(Adam, "step", crash)
+        go_on(place, old, tmp_path / "run", FEW)
+    state = read_state(tmp_path / "run")
+    assert (state.update, state.best) == (0, learning_curve(tmp_path / "run", "nll")[0][1])
+
+
 def test_a_prepared_corpus_is_used_again(place, old, tmp_path):
     go_on(place, old, tmp_path / "run", FEW, ROOM)
     before = {path: path.stat().st_mtime_ns for path in corpus_of(tmp_path / "run").iterdir()}
@@ -177,10 +190,6 @@ def test_a_prepared_corpus_is_used_again(place, old, tmp_path):
 
 def test_killed_before_its_first_checkpoint_it_is_begun_again(place, old, tmp_path):
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Crash):
-
-        def crash(*_):
-            raise Crash
-
         patch.setattr(training, "save_checkpoint", crash)
         go_on(place, old, tmp_path / "run", FEW)
     with pytest.raises(Misuse, match="this run was stopped before its first checkpoint: begin it again with --from"):
