@@ -34,6 +34,8 @@ app.command()(init)
 app.command()(translate)
 app.command()(evaluate)
 Out = Annotated[Path, typer.Option(help="Folder for the files.")]
+From = Annotated[Path | None, typer.Option("--from", help="Begin with this run's vocabularies and best weights.")]
+KeepVocabulary = Annotated[bool, typer.Option("--keep-vocabulary", help="With --from: add no words to its.")]
 
 
 def _version(wanted: bool) -> None:
@@ -81,6 +83,8 @@ def prepare(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one a core).")] = None,
     show: Annotated[int, typer.Option(min=0, help="Also show the first so many examples that have pointers.")] = 0,
+    start: From = None,
+    keep_vocabulary: KeepVocabulary = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON.")] = False,
 ) -> None:
     """Text to a prepared corpus: tokens, vocabularies, pointers, statistics.
@@ -94,7 +98,12 @@ def prepare(
 
     folder = out or Path("corpora") / config.stem
     settings = read_config(config, changes or ())
-    corpus, made = prepare_corpus(settings, folder, workers)
+    base = None
+    if start is not None or keep_vocabulary:
+        from pointing.training.start import vocabularies
+
+        base = vocabularies(start, keep_vocabulary)
+    corpus, made = prepare_corpus(settings, folder, workers, base)
     if json_output:
         print(json.dumps(statistics.corpus_statistics(corpus, settings.training)))
         return
@@ -109,10 +118,15 @@ def prepare(
 
 @app.command()
 def train(
-    config: Annotated[Path, typer.Argument(help="The experiment's YAML file; or your data as one CSV, JSONL, PO, …")],
+    config: Annotated[
+        Path | None,
+        typer.Argument(help="YAML file, or your data: CSV, JSONL, PO, … (default: settings of --from, --resume)."),
+    ] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: section.key=value.")] = None,
     minutes: Annotated[float | None, typer.Option(min=0.1, help="With data: the time for training (30).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")] = False,
+    start: From = None,
+    keep_vocabulary: KeepVocabulary = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the run (default: runs/ + the file's name).")] = None,
     corpus: Annotated[
         Path | None, typer.Option(help="Folder of the prepared corpus (default: corpora/ + the file's name).")
@@ -128,11 +142,12 @@ def train(
     from pointing.init.initialize import settings_for
     from pointing.settings_file import read_config
     from pointing.training import loop as training
+    from pointing.training.start import places
 
     config = settings_for(config, minutes)
-    folder = out or Path("runs") / config.stem
-    settings = read_config(config, changes or ())
-    summary = training.train(settings, corpus or Path("corpora") / config.stem, folder, resume)
+    where = places(config, corpus, out, start, resume)
+    settings = read_config(where.settings, changes or ())
+    summary = training.train(settings, where.corpus, where.folder, resume, start, keep_vocabulary)
     if summary is not None:
         print(json.dumps(summary) if json_output else training.sentence(summary))
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from pointing import __version__
 from pointing.config import CORPUS, Config, Data, Parallel, Text
+from pointing.corpus.base import Base, extended
 from pointing.corpus.blocks import Block, encode_block, read_block, set_up_encoding, set_up_tokenizing, tokenize_block
 from pointing.corpus.examples import FORMS_SCHEMA, PREPARED, ROW_GROUP, SCHEMA, Corpus
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
@@ -42,22 +43,29 @@ from pointing.text.token_arrays import WritingCounts
 from pointing.text.vocabulary import Vocabulary
 
 
-def prepare(config: Config, folder: Path, workers: int | None = None) -> tuple[Corpus, bool]:
-    """The prepared corpus of a configuration; False if it was there already, made from the same files and settings."""
+def prepare(config: Config, folder: Path, workers: int | None = None, base: Base | None = None) -> tuple[Corpus, bool]:
+    """The prepared corpus of a configuration; False if it was there already, made from the same files and settings.
+
+    With `base`, the vocabularies are those of another run, and words of this text are added to them if it says so.
+    """
     splits = open_splits(config.data, config.pointers.uses_entities)
-    made_from = _fingerprint(config)
+    if base is not None:
+        base.check(config)
+    made_from = _fingerprint(config, base)
     _check_folder(folder)
     if all((folder / name).exists() for name in (PREPARED, *(f"{split}.arrow" for split in splits))):
         corpus = Corpus(folder)
         if corpus.about["made_from"] == made_from:
             return corpus, False
     with whole_folder(folder) as part:
-        _prepare(config, part, splits, made_from, workers)
+        _prepare(config, part, splits, made_from, workers, base)
     return Corpus(folder), True
 
 
-def _prepare(config: Config, part: Path, splits: dict[str, RawSplit], made_from: str, workers: int | None) -> None:
-    if config.text.uses_subwords:
+def _prepare(
+    config: Config, part: Path, splits: dict[str, RawSplit], made_from: str, workers: int | None, base: Base | None
+) -> None:
+    if config.text.uses_subwords and base is None:
         require_tokenizers()  # before all the work, not after half of it
     statistics = {
         name: Statistics(skipped=dict(split.left_out), first_skipped=dict(split.first_left_out))
@@ -68,8 +76,7 @@ def _prepare(config: Config, part: Path, splits: dict[str, RawSplit], made_from:
     blocks, counts, writings = _tokenize_all(config, part, splits, statistics, workers)
     if config.vocabulary.copied_min_count is not None:
         counts = counts.without_rare_copies(config.vocabulary.copied_min_count)
-    source = _vocabulary(config, counts.source, config.vocabulary.source, kinds=True)
-    target = _vocabulary(config, counts.target, config.vocabulary.target, usual_writings(writings))
+    source, target = _vocabularies(config, counts, usual_writings(writings), base)
     lexicon = Lexicon(config, source, target, _dictionary(config, blocks["train"]))
     lexicon.save(part)
     for name, paths in blocks.items():
@@ -126,6 +133,27 @@ def _tokenize_all(
     return blocks, WordCounts(*columns), writings
 
 
+def _vocabularies(
+    config: Config, counts: WordCounts, writings: dict[str, str], base: Base | None
+) -> tuple[Vocabulary, Vocabulary]:
+    """Of source and target: made from the training text, or from those of another run."""
+    sizes = config.vocabulary
+    if base is None:
+        source = _vocabulary(config, counts.source, sizes.source, kinds=True)
+        return source, _vocabulary(config, counts.target, sizes.target, writings)
+    if config.text.uses_subwords:  # other merges would cut known words in another way
+        return base.source, base.target
+    if not base.grow:
+        counts = WordCounts({}, {}, {})
+    source = _vocabulary(config, counts.source, None, kinds=True)
+    target = _vocabulary(config, counts.target, None)
+    usual = base.writings(writings) if config.text.forms else None
+    return (
+        extended(base.source, source, sizes.source, "vocabulary.source"),
+        extended(base.target, target, sizes.target, "vocabulary.target", usual),
+    )
+
+
 def _vocabulary(
     config: Config,
     counts: Mapping[str, int],
@@ -168,15 +196,16 @@ def _check_folder(folder: Path) -> None:
         raise Misuse(f"there is something else in this folder ({foreign[0]}): give another one for the corpus", folder)
 
 
-def _fingerprint(config: Config) -> str:
-    """Of everything that decides what the corpus will hold: settings, what is in the files, our own version.
+def _fingerprint(config: Config, base: Base | None) -> str:
+    """Of everything that decides what the corpus will hold: settings, what is in the files, our own version, the base.
 
     Files may move. Settings at their default do not count, so that a new setting makes no corpus out of date.
     """
     decides = config.model_dump(include=CORPUS, exclude_defaults=True)
     tagger = Path(config.pointers.tagger or "")
     pipeline = sorted(path for path in tagger.rglob("*") if path.is_file()) if config.pointers.tagger else []
-    text = json.dumps([decides, pipeline, __version__], default=digest)  # JSON has no paths: their digests
+    decisive = [decides, pipeline, __version__, *([] if base is None else [base.fingerprint])]
+    text = json.dumps(decisive, default=digest)  # JSON has no paths: their digests
     return sha256(text.encode()).hexdigest()
 
 

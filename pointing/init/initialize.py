@@ -125,9 +125,9 @@ def settings_name(files: Sequence[Path]) -> str:
     return f"{stem}.yaml"
 
 
-def settings_for(file: Path, minutes: float | None) -> Path:
+def settings_for(file: Path | None, minutes: float | None) -> Path | None:
     """The file itself if it has settings; if it has data, the settings that were written for them, now or before."""
-    if not is_table(file):
+    if file is None or not is_table(file):
         if minutes is not None:
             raise Misuse("--minutes is for data, not for settings: set training.updates there", file)
         return file

@@ -26,11 +26,13 @@ from pointing.errors import Misuse
 from pointing.model.seq2seq import Seq2Seq
 from pointing.settings_file import found_files
 from pointing.system.files import whole_file, write_text
+from pointing.text.vocabulary import Vocabulary
 
 FORMAT = "pointing-1"  # raised when older files cannot be read any more
 SETTINGS, MODEL, STATE = "config.yaml", "model.safetensors", "training.safetensors"
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 OF_THE_CORPUS = (*LEXICON, *(name for names in HELD_OUT_FILES.values() for name in names))  # that a run copies
+STARTED_FROM = "started_from.json"  # of a run that began with the weights of another one
 
 
 class Run(NamedTuple):
@@ -55,13 +57,24 @@ def make_model(lexicon: Lexicon, sparse: bool = False) -> Seq2Seq:
     return Seq2Seq(config.model, len(lexicon.source), len(lexicon.target), sparse, config.text.forms)
 
 
-def load_run(folder: str | Path) -> Run:
-    """The run's best model so far, ready to generate. Its settings name files as they are found from here."""
-    folder = Path(folder)
+def word_tensors(lexicon: Lexicon) -> dict[str, Vocabulary]:
+    """The names of the model's parameters that have a row for each word, and the vocabularies of these words."""
+    of_target = "embedding.weight", "output.shortlist.weight", "output.shortlist.bias"
+    return {"encoder.embedding.weight": lexicon.source, **dict.fromkeys(of_target, lexicon.target)}
+
+
+def load_lexicon(folder: Path) -> Lexicon:
+    """What a run reads and writes words with. Its settings name files as they are found from here."""
     config = found_files(run_settings(folder), _places_of_files(folder))
+    # Runs made before vocabulary files listed the placeholders have their number in the header of their weights.
+    return Lexicon.load(folder, config, read_header(folder / MODEL).get("placeholders", 0))
+
+
+def load_run(folder: str | Path) -> Run:
+    """The run's best model so far, ready to generate."""
+    folder = Path(folder)
+    lexicon = load_lexicon(folder)
     tensors, about = read_tensors(folder / MODEL)
-    # Runs made before vocabulary files listed the placeholders have their number here.
-    lexicon = Lexicon.load(folder, config, about.get("placeholders", 0))
     model = make_model(lexicon)
     put_tensors(tensors, dict(model.named_parameters()), folder / MODEL)
     if odd := [name for name, weight in model.named_parameters() if not weight.isfinite().all()]:
@@ -112,20 +125,21 @@ def check_free(folder: Path) -> None:
         raise Misuse("this is a prepared corpus: give another folder for the run with --out", folder)
     if (folder / STATE).exists() or (folder / MODEL).exists():
         raise Misuse("there is a run in this folder: go on with --resume, or choose another with --out", folder)
-    there = [name for name in (SETTINGS, METRICS, TENSORBOARD, *OF_THE_CORPUS) if (folder / name).exists()]
+    files = (SETTINGS, METRICS, TENSORBOARD, STARTED_FROM, *OF_THE_CORPUS)
+    there = [name for name in files if (folder / name).exists()]
     if there and not (folder / "source.vocabulary").exists():
         what = f"there is a {there[0]} in this folder, and no run: a run would write its own in its place"
         raise Misuse(f"{what}; choose another folder with --out", folder)
 
 
-def start_run(folder: Path, config: Config, corpus: Corpus) -> None:
+def start_run(folder: Path, config: Config, corpus: Corpus, started_from: dict[str, Any] | None = None) -> None:
     """A new run's folder: settings, vocabularies, dictionary, and the parts of the data that were split off.
 
     What an older run left in it is removed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_parts(folder)
-    for old in (MODEL, STATE, METRICS):
+    for old in (SETTINGS, MODEL, STATE, METRICS, STARTED_FROM):  # without its settings it is no run any more
         (folder / old).unlink(missing_ok=True)
     shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
     for name in OF_THE_CORPUS:
@@ -133,6 +147,8 @@ def start_run(folder: Path, config: Config, corpus: Corpus) -> None:
         if (corpus.folder / name).exists():
             with whole_file(folder / name) as part:
                 shutil.copyfile(corpus.folder / name, part)
+    if started_from is not None:
+        write_text(folder / STARTED_FROM, json.dumps(started_from, indent=1) + "\n")
     plain = config.model_dump(mode="json")
     write_text(folder / SETTINGS, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
 
@@ -140,7 +156,7 @@ def start_run(folder: Path, config: Config, corpus: Corpus) -> None:
 def remove_parts(folder: Path) -> None:
     """Removes the files that a run was writing when it was killed."""
     for pattern in (
-        *(f".{name}.*.part" for name in (MODEL, STATE, METRICS)),
+        *(f".{name}.*.part" for name in (MODEL, STATE, METRICS, STARTED_FROM)),
         ".tmp??????",
     ):  # the last: safetensors' own
         for part in folder.glob(pattern):

@@ -25,23 +25,37 @@ from pointing.system.world import Processes, processes
 from pointing.training.journal import Journal
 from pointing.training.learner import Learner, Update
 from pointing.training.samples import Samples
+from pointing.training.start import Start, lines, read_record, read_start, resumed_vocabularies
 from pointing.training.state import State, load_checkpoint, save_checkpoint
+from pointing.training.taken import take_weights
 from pointing.training.validation import validate
 
 NOTE_EVERY = 50  # updates between two notes in the journal
 
 
-def train(config: Config, corpus: Path, folder: Path, resume: bool = False) -> dict[str, Any] | None:
-    """Trains a run, or the rest of one, and prepares the corpus if needed. The first process returns the last state."""
+def train(
+    config: Config,
+    corpus: Path,
+    folder: Path,
+    resume: bool = False,
+    start: Path | None = None,
+    keep_vocabulary: bool = False,
+) -> dict[str, Any] | None:
+    """Trains a run, or the rest of one, and prepares the corpus if needed. The first process returns the last state.
+
+    `start` is the folder of another run, whose vocabularies and best weights a new run begins with.
+    """
     with processes(config.training.device) as world:
+        begins_with = read_start(start, keep_vocabulary, folder, config)
         if not resume:
             check_free(folder)
         elif not (folder / SETTINGS).exists():
             raise Misuse("there is no run to resume in this folder", folder)
-        prepared = _first_process_first(world, lambda: prepare(config, corpus)[0])
+        base = begins_with.base if begins_with is not None else resumed_vocabularies(folder) if resume else None
+        prepared = _first_process_first(world, lambda: prepare(config, corpus, base=base)[0])
         for warning in corpus_warnings(prepared, config) if world.first else ():
             say(f"warning: {warning}")
-        state = Trainer(config, prepared, folder, world, resume).run()
+        state = Trainer(config, prepared, folder, world, resume, begins_with).run()
         return _summary(state, config.training, folder) if world.first else None
 
 
@@ -65,29 +79,53 @@ def sentence(summary: dict[str, Any]) -> str:
 class Trainer:
     """One run. Each of its processes has a Trainer; the first process writes the files."""
 
-    def __init__(self, config: Config, corpus: Corpus, folder: Path, processes: Processes, resume: bool) -> None:
+    def __init__(
+        self,
+        config: Config,
+        corpus: Corpus,
+        folder: Path,
+        processes: Processes,
+        resume: bool,
+        start: Start | None = None,
+    ) -> None:
         settings = self.settings = config.training
         self.config, self.corpus, self.folder, self.processes = config, corpus, folder, processes
         train, self.dev = _splits(corpus)
         self.highest_loss = 4 * _loss_of_guessing(corpus, train)
         self.learner = Learner(config, corpus, processes)
         self.made_from = corpus.about["made_from"]
-        self.state = State()
-        if resume:
-            self.state = load_checkpoint(folder, config, self.learner, self.made_from, processes)
-        if processes.first and self.state.update == 0:
-            start_run(folder, config, corpus)
+        state = load_checkpoint(folder, config, self.learner, self.made_from, processes) if resume else None
+        self.state = state or State()
+        self.has_start = start is not None
+        if state is None:
+            self._begin(start)
+        # Weights of another run are measured before the first update; once more if that was cut off.
+        self.measure_first = self.has_start or (state is not None and state.is_unmeasured)
         position = {"epoch": self.state.epoch, "done": self.state.done}
         self.batches = Batches(train, settings.batch, settings.batch_by, seed=settings.seed, **position)
         self.samples = Samples(config, corpus, self.dev, self.learner.model)
-        self.journal = Journal(folder, self.state.update) if processes.first else None
+        last = -1 if self.measure_first else self.state.update
+        self.journal = Journal(folder, last) if processes.first else None
         self.last_save = self.last_note = time.monotonic()
+
+    def _begin(self, start: Start | None) -> None:
+        """A new run's folder, and if it begins with another run's weights, these as its first checkpoint."""
+        record = None
+        if start is not None:
+            taken = take_weights(self.learner.model, self.corpus.lexicon, start.run)
+            record = start.record(self.config, taken)
+        if self.processes.first:
+            start_run(self.folder, self.config, self.corpus, record)
+        if record is not None:
+            save_checkpoint(self.folder, self.state, self.learner, self.made_from, self.processes)
 
     def run(self) -> State:
         """Makes updates until the settings say that it is enough, or until a signal; then writes a last checkpoint."""
         state, settings = self.state, self.settings
         try:
             with _signals() as signals, progress("training", settings.updates, "updates", state.update) as bar:
+                if self.measure_first:
+                    self._measure_start()
                 batches = iter(self.batches)
                 while not state.is_finished(settings):
                     flags = bool(signals), self._should_save()
@@ -102,11 +140,22 @@ class Trainer:
                     if save or stop:
                         self._save()
                     if stop:
-                        raise Stopped(f"stopped at update {state.update:,}; to go on, run the same with --resume")
+                        again = "--resume instead of --from" if self.has_start else "--resume"
+                        raise Stopped(f"stopped at update {state.update:,}; to go on, run the same with {again}")
         finally:
             if self.journal is not None:
                 self.journal.close()
         return state
+
+    def _measure_start(self) -> None:
+        """Says what the run begins with, and how good that is on the dev part."""
+        if self.journal is not None:
+            record = read_record(self.folder)
+            self.journal.note("start", 0, record)
+            for line in lines(record):
+                say(line)
+        self._validate()
+        self._save()
 
     def _should_save(self) -> bool:
         """True in the first process if its last checkpoint is too old."""

@@ -32,6 +32,11 @@ class State:
     seconds: float = 0.0  # of training, over all parts of the run
     since: dict[str, float] = field(default_factory=dict)  # sums since the journal's last note
 
+    @property
+    def is_unmeasured(self) -> bool:
+        """True for a run with the weights of another one, as long as it has neither measured nor changed them."""
+        return self.update == 0 and math.isinf(self.best)
+
     def is_finished(self, settings: Training) -> bool:
         """True if the run has made all its updates or epochs, or has waited too long for a better validation."""
         return (
@@ -67,14 +72,16 @@ def save_checkpoint(folder: Path, state: State, learner: Learner, made_from: str
         write_tensors(folder / STATE, tensors, header)
 
 
-def load_checkpoint(folder: Path, config: Config, learner: Learner, made_from: str, processes: Processes) -> State:
-    """Restores the last checkpoint into `learner`. A run that was killed before its first one begins again."""
+def load_checkpoint(
+    folder: Path, config: Config, learner: Learner, made_from: str, processes: Processes
+) -> State | None:
+    """Restores the last checkpoint into `learner`; None if the run was killed before its first one."""
     _check_same_settings(run_settings(folder), config, folder)
     if processes.first:
         remove_parts(folder)
     path = folder / STATE
     if not path.exists():
-        return State()
+        return None
     tensors, header = read_tensors(path)
     _check_same_corpus(header, made_from, path)
     random = {name: tensors.pop(name) for name in list(tensors) if name.startswith("random.")}
@@ -105,7 +112,7 @@ def _check_same_settings(old: Config, new: Config, folder: Path) -> None:
     free = {f"training.{name}" for name in MAY_CHANGE} | idle_settings(old).keys()
     if new.training.decay == "linear":  # the learning rate depends on the last update
         free -= {"training.updates"}
-    before, now = (dict(_keys(config.model_dump(mode="json"))) for config in (old, new))
+    before, now = (dict(dotted_keys(config.model_dump(mode="json"))) for config in (old, new))
     changed = [key for key in now if now[key] != before.get(key) and key not in free]
     if changed:
         changes = ", ".join(f"{key} was {before.get(key)!r}, is {now[key]!r}" for key in changed[:3])
@@ -119,11 +126,11 @@ def _check_same_corpus(header: dict[str, Any], made_from: str, path: Path) -> No
         )
 
 
-def _keys(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def dotted_keys(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Nested settings as pairs of dotted key and value."""
     for name, value in values.items():
         if isinstance(value, dict):
-            yield from _keys(value, f"{prefix}{name}.")
+            yield from dotted_keys(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
