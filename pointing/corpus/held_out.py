@@ -45,26 +45,32 @@ def hold_out(keys: Hashes, sources: Hashes, sizes: Mapping[str, int | None]) -> 
     Pairs with equal `keys` stay together; the order of the keys, which are hashes, decides where they go. A held-out
     pair whose source is in the training part too is left out.
     """
-    groups, group_of_pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    part_of_group = np.zeros(len(groups), np.int8)
     wanted = {name: usual_size(len(keys)) if size is None else size for name, size in sizes.items()}
     if sum(wanted.values()) >= len(keys) or not all(wanted.values()):
-        needed = " and ".join(f"{size:,} for {name}" for name, size in wanted.items())
+        needed = " and ".join(f"{size:,} for {name}" if size else name for name, size in wanted.items())
         raise Misuse(f"{len(keys):,} pairs are too few to hold out {needed}: give more, or dev files of their own")
-    room, number = dict(wanted), iter(range(len(groups)))
-    for part, name in enumerate(wanted, 1):
-        largest = max(1, wanted[name] // LARGEST_SHARE)
-        for group in number:
-            size = int(counts[group])
-            if size <= min(room[name], largest):
+    groups, group_of_pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    part_of_group = np.full(len(groups), TRAIN, np.int8)
+    for part, (name, size) in enumerate(wanted.items(), 1):
+        room = size
+        is_free = (part_of_group == TRAIN) & (counts <= max(1, size // LARGEST_SHARE))
+        for group in np.flatnonzero(is_free):
+            if counts[group] <= room:
                 part_of_group[group] = part
-                room[name] -= size
-            if not room[name]:
+                room -= int(counts[group])
+            if not room:
                 break
-        if room[name] > wanted[name] // 2:
+        if room > size // 2:
             raise Misuse(
-                f"{len(groups):,} different keys are too few to hold out {wanted[name]:,} pairs for {name}: "
-                "take another key column or none, or give dev files of their own"
+                f"too many pairs belong together to hold out {size:,} for {name}: there are {len(groups):,} different "
+                "keys or sources; take another key column or none, or give dev files of their own"
             )
     parts: Parts = part_of_group[group_of_pair]
-    return np.where((parts != TRAIN) & np.isin(sources, sources[parts == TRAIN]), LEFT_OUT, parts).astype(np.int8)
+    parts = np.where((parts != TRAIN) & np.isin(sources, sources[parts == TRAIN]), LEFT_OUT, parts).astype(np.int8)
+    for part, name in enumerate(wanted, 1):
+        if not (parts == part).any():
+            raise Misuse(
+                f"nothing is left to hold out for {name}: all its sources are in the training part too, with other "
+                "keys; take another key column or none, or give dev files of their own"
+            )
+    return parts

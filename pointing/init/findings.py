@@ -15,8 +15,7 @@ from pointing.corpus.encoding import copied_tokens, tokenize_pairs
 from pointing.corpus.lexicon import Tokenization
 from pointing.corpus.sources import Lines, RawSplit, open_splits
 from pointing.corpus.word_counts import WordCounts
-from pointing.documents.columns import Wanted
-from pointing.documents.pairs import is_table, read_pairs
+from pointing.documents.pairs import is_table
 from pointing.errors import Misuse
 from pointing.system.progress import progress
 from pointing.text.languages import language_of_name, language_of_text
@@ -92,7 +91,7 @@ def look(data: Data, is_told: bool) -> Findings:
     train = splits["train"]
     every = -(-train.pairs // SAMPLE)
     sample = _sample(train, every)
-    guessed = _languages(data, sample) if not is_told else data.languages
+    guessed = data.languages if is_told else _languages(data, train, sample)
     # Words are counted as `prepare` will see them.
     text = {"forms": True, "protect": "software", "max_tokens": 1000}
     tokenization = Tokenization(checked(Config, {"data": data.model_dump(), "text": text}))
@@ -142,21 +141,17 @@ def _sample(train: RawSplit, every: int) -> Lines:
     return Lines(numbers, source, target)
 
 
-def _languages(data: Data, sample: Lines) -> tuple[str | None, str | None]:
+def _languages(data: Data, train: RawSplit, sample: Lines) -> tuple[str | None, str | None]:
     """By the names of columns or files, by a PO file's header, else by common words."""
-    named: tuple[str | None, str | None] = (None, None)
+    source, target = train.languages
     if isinstance(data.train, Parallel):
         ends = (path.name.removesuffix(".gz").rpartition(".")[2] for path in (data.train.source, data.train.target))
-        named = language_of_name(next(ends)), language_of_name(next(ends))
-    else:
-        first = data.train
-        wanted = Wanted(first.source_column, first.target_column, data.languages)
-        named = read_pairs(first.files[0], wanted, first.key_column).languages
-    texts = (
+        source, target = map(language_of_name, ends)
+    source_text, target_text = (
         [line.decode("utf-8", "replace") for line in side[:LINES_FOR_LANGUAGE]]
         for side in (sample.source, sample.target)
     )
-    return named[0] or language_of_text(next(texts)), named[1] or language_of_text(next(texts))
+    return source or language_of_text(source_text), target or language_of_text(target_text)
 
 
 def _spans(texts: tuple[Sequence[str], Sequence[str]]) -> tuple[float, float]:
