@@ -48,7 +48,8 @@ class Table(Settings):
 
 
 def _form_of_files(value: Any) -> str:
-    return "(table)" if isinstance(value, Table) or (isinstance(value, Mapping) and "files" in value) else "(two files)"
+    """The form that is meant, as `checking` knows it: the name of its class, in brackets."""
+    return "(Table)" if isinstance(value, Table) or (isinstance(value, Mapping) and "files" in value) else "(Parallel)"
 
 
 def _named_files(value: Any) -> Any:
@@ -59,7 +60,7 @@ def _named_files(value: Any) -> Any:
 
 
 Files = Annotated[
-    Annotated[Parallel, Tag("(two files)")] | Annotated[Table, Tag("(table)")],
+    Annotated[Parallel, Tag("(Parallel)")] | Annotated[Table, Tag("(Table)")],
     Discriminator(_form_of_files),
     BeforeValidator(_named_files),
 ]
