@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,6 @@ class Findings:
 
     data: Data
     splits: dict[str, int]  # pairs of each split
-    left_out: dict[str, int]  # by reason
     notes: tuple[str, ...]  # what was guessed
     guessed_languages: tuple[str | None, str | None]
     every: int  # one pair out of so many was looked at; the counts below are those of the sample
@@ -43,7 +43,6 @@ class Findings:
     copied_share: float  # of the target's words, those that stand in the source as they are; no punctuation
     with_spans: float  # share of sources with a protected span
     spans_kept: float  # share of those whose target has the same spans
-    sample: Lines  # pairs to measure with
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -61,28 +60,33 @@ class Findings:
 def data_settings(files: Sequence[Path], languages: tuple[str, str] | None, columns: Table | None) -> Data:
     """The data section for some files: two files of lines, or files with both sides in them.
 
-    Files of lines whose name begins with `train` bring dev and test files of the same kind along.
+    Files whose name begins with `train` bring dev and test files of the same kind along.
     """
-    values: dict[str, object] = {} if languages is None else {"languages": languages}
+    values: dict[str, Any] = {} if languages is None else {"languages": languages}
+    told = {} if columns is None else columns.model_dump(exclude={"files"}, exclude_none=True)
+    splits = _with_siblings(files)
     if len(files) == 2 and not any(map(is_table, files)):
-        values |= {
-            split: dict(zip(("source", "target"), pair, strict=True)) for split, pair in _siblings(files).items()
-        }
-    else:
-        told = {} if columns is None else columns.model_dump(exclude={"files"}, exclude_none=True)
-        values["train"] = {"files": tuple(files), **told}
+        if told:
+            raise Misuse(f"two files of lines have no columns: leave out {', '.join(told)}", files[0])
+        return checked(Data, values | {name: {"source": pair[0], "target": pair[1]} for name, pair in splits.items()})
+    key = told.pop("key_column", None)
+    if key is not None and "dev" in splits:
+        raise Misuse(f"a key column is for splitting off dev, but there is {splits['dev'][0]}: leave it out", files[0])
+    values |= {name: {"files": paths, **told} for name, paths in splits.items()}
+    values["train"]["key_column"] = key
     return checked(Data, values)
 
 
-def _siblings(files: Sequence[Path]) -> dict[str, list[Path]]:
+def _with_siblings(files: Sequence[Path]) -> dict[str, list[Path]]:
+    """The files as the training part, and dev and test files that are named like them."""
     found = {"train": list(files)}
     if all(file.name.startswith("train") for file in files):
         for split, names in SPLITS.items():
             for name in names:
-                pair = [file.with_name(name + file.name.removeprefix("train")) for file in files]
-                if split not in found and all(path.exists() for path in pair):
-                    found[split] = pair
-    return found if "dev" in found else {"train": found["train"]}
+                paths = [file.with_name(name + file.name.removeprefix("train")) for file in files]
+                if split not in found and all(path.exists() for path in paths):
+                    found[split] = paths
+    return found
 
 
 def look(data: Data, is_told: bool) -> Findings:
@@ -110,7 +114,6 @@ def look(data: Data, is_told: bool) -> Findings:
     return Findings(
         data=data,
         splits={name: split.pairs for name, split in splits.items()},
-        left_out=dict(sum((split.left_out for split in splits.values()), Counter[str]())),
         notes=tuple(note for split in splits.values() for note in split.notes),
         guessed_languages=guessed,
         every=every,
@@ -121,7 +124,6 @@ def look(data: Data, is_told: bool) -> Findings:
         copied_share=float(copied[is_word].mean()) if is_word.any() else 0.0,
         with_spans=spans[0],
         spans_kept=spans[1],
-        sample=sample,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,12 @@ class Initialized:
     def config(self) -> Config:
         return self.proposal.config
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Pairs of all splits that were left out, by reason."""
+        skipped = (Counter(counted["skipped"]) for counted in self.corpus.about["statistics"].values())
+        return dict(sum(skipped, Counter[str]()))
+
     def text(self) -> str:
         """What was found and written, for people."""
         findings, statistics = self.findings, self.corpus.about["statistics"]
@@ -51,7 +58,7 @@ class Initialized:
         source, target = (code or "not known" for code in findings.guessed_languages)
         lines = [
             f"pairs: {', '.join(f'{pairs:,} {name}' for name, pairs in findings.splits.items())}",
-            *(f"left out: {count:,} with {reason}" for reason, count in findings.left_out.items()),
+            *(f"left out: {count:,} with {reason}" for reason, count in self.left_out.items()),
             f"languages: {source} → {target}",
             f"lengths: {findings.lengths[0]:.1f} → {findings.lengths[1]:.1f} tokens on average, "
             f"99 of 100 pairs within {findings.longest}",
@@ -74,7 +81,7 @@ class Initialized:
             "minutes": self.minutes,
             "notes": self.findings.notes,
             "pairs": self.findings.splits,
-            "left_out": self.findings.left_out,
+            "left_out": self.left_out,
             "languages": self.findings.guessed_languages,
             "copied_share": self.findings.copied_share,
             "sources_with_spans": self.findings.with_spans,

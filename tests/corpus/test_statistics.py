@@ -22,9 +22,20 @@ def test_a_vocabulary_that_holds_every_word_deserves_a_warning(tmp_path):
     everything = {"vocabulary": {"source": 30_000, "target": 30_000, "min_count": 1}}
     (warning,) = warnings(tmp_path, everything)
     # 17 capital letters, 200 names, and the two that are no words
-    assert "nothing can be pointed at: in the training text no word outside the shortlist of 219 stands" in warning
+    assert "nothing can be pointed at: the shortlist of 219 has every word of the training text" in warning
     assert "lower vocabulary.target, or raise vocabulary.min_count or vocabulary.copied_min_count" in warning
     assert "\n" not in warning
+
+
+def test_unknown_words_that_no_source_has_deserve_another_warning(tmp_path):
+    path = tiny.write(tmp_path)
+    for name in ("train", "dev"):
+        target = tmp_path / f"{name}.target"
+        target.write_text(target.read_text().replace("name", "nom"))
+    config = read_config(path)
+    (warning,) = corpus_warnings(prepare(config, tmp_path / "prepared", workers=1)[0], config)
+    assert "of the 200 words of the training text outside the shortlist of 19 none stands in its source" in warning
+    assert "vocabulary.target" not in warning
 
 
 def test_the_copied_words_min_count_ends_it(tmp_path):
@@ -36,6 +47,11 @@ def test_the_copied_words_min_count_ends_it(tmp_path):
 def test_who_does_not_want_to_point_is_not_warned(tmp_path, changes):
     everything = {"vocabulary": {"source": 30_000, "target": 30_000, "min_count": 1}}
     assert warnings(tmp_path, everything, changes) == []
+
+
+def test_copies_of_known_words_are_pointers_enough(tmp_path):
+    everything = {"vocabulary": {"source": 30_000, "target": 30_000, "min_count": 1}}
+    assert warnings(tmp_path, everything, {"pointers": {"policy": "all-matches"}}) == []
 
 
 def test_a_training_text_with_far_fewer_pointers_than_the_dev_text_deserves_a_warning(tmp_path):
