@@ -13,8 +13,11 @@ from pointing.errors import Misuse
 
 Hashes = npt.NDArray[np.uint64]
 Parts = npt.NDArray[np.int8]
+Longs = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 TRAIN, LEFT_OUT = 0, -1  # the held-out splits are numbered from 1
-LARGEST_SHARE = 5  # a group may fill at most 1/LARGEST_SHARE of a held-out split
+SMALL_GROUP, LARGEST_GROUP = 5, 2
+"""A group of pairs that stay together may fill a fifth of a held-out split; half of it, if it is hardly filled else."""
 
 
 def usual_size(pairs: int) -> int:
@@ -52,19 +55,13 @@ def hold_out(keys: Hashes, sources: Hashes, sizes: Mapping[str, int | None]) -> 
     groups, group_of_pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
     part_of_group = np.full(len(groups), TRAIN, np.int8)
     for part, (name, size) in enumerate(wanted.items(), 1):
-        room = size
-        is_free = (part_of_group == TRAIN) & (counts <= max(1, size // LARGEST_SHARE))
-        for group in np.flatnonzero(is_free):
-            if counts[group] <= room:
-                part_of_group[group] = part
-                room -= int(counts[group])
-            if not room:
-                break
-        if room > size // 2:
+        chosen = _groups_for(size, counts, part_of_group == TRAIN)
+        if chosen is None:
             raise Misuse(
                 f"too many pairs belong together to hold out {size:,} for {name}: there are {len(groups):,} different "
                 "keys or sources; take another key column or none, or give dev files of their own"
             )
+        part_of_group[chosen] = part
     parts: Parts = part_of_group[group_of_pair]
     parts = np.where((parts != TRAIN) & np.isin(sources, sources[parts == TRAIN]), LEFT_OUT, parts).astype(np.int8)
     for part, name in enumerate(wanted, 1):
@@ -74,3 +71,19 @@ def hold_out(keys: Hashes, sources: Hashes, sizes: Mapping[str, int | None]) -> 
                 "keys; take another key column or none, or give dev files of their own"
             )
     return parts
+
+
+def _groups_for(size: int, counts: Longs, is_free: Bools) -> list[int] | None:
+    """Free groups that fill `size` pairs, or at least half of that; None if it cannot be filled so far."""
+    chosen: list[int] = []
+    room, small = size, max(1, size // SMALL_GROUP)
+    for least, largest in ((1, small), (small + 1, size // LARGEST_GROUP)):
+        for group in np.flatnonzero(is_free & (least <= counts) & (counts <= largest)).tolist():
+            if counts[group] <= room:
+                chosen.append(group)
+                room -= int(counts[group])
+            if not room:
+                break
+        if room <= size // 2:
+            return chosen
+    return None

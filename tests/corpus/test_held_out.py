@@ -53,6 +53,14 @@ def test_a_group_that_is_too_large_stays_in_training():
     assert (parts == 1).sum() == 10
 
 
+def test_larger_groups_are_taken_if_there_are_no_small_ones():
+    # dev may hold 8 pairs: groups of 4 are half of it, groups of 5 too large
+    assert split(np.repeat([1, 2, 3, 4], [5, 4, 4, 4]), dev=8).tolist() == [TRAIN] * 5 + [1] * 8 + [TRAIN] * 4
+    # small groups that fill half of it are enough
+    parts = split(np.repeat([1, 2, 3, 4, 5, 6], [4, 1, 1, 1, 1, 9]), dev=8)
+    assert parts.tolist() == [TRAIN] * 4 + [1] * 4 + [TRAIN] * 9
+
+
 def test_what_one_split_has_no_room_for_goes_to_the_next():
     # groups of 3 pairs; dev and test may hold 16, and fill 15 of them
     keys = np.repeat(np.arange(100), 3)
@@ -71,7 +79,7 @@ def test_a_held_out_source_that_is_in_training_too_is_left_out():
         ([1, 2, 3, 4, 5], None, {"dev": None, "test": None}, "5 pairs are too few to hold out dev and test: give more"),
         ([1, 2, 3, 4], None, {"dev": 3, "test": 1}, "4 pairs are too few to hold out 3 for dev and 1 for test: give"),
         ([1] * 40, None, {"dev": None}, "too many pairs belong together to hold out 4 for dev: there are 1 different"),
-        (list(range(4)) * 10, None, {"dev": 20}, "hold out 20 for dev: there are 4 different keys or sources; take"),
+        (list(range(4)) * 10, None, {"dev": 18}, "hold out 18 for dev: there are 4 different keys or sources; take"),
         (range(30), [1] * 30, {"dev": 3}, "nothing is left to hold out for dev: all its sources are in the training"),
     ],
 )
