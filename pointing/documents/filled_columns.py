@@ -30,7 +30,7 @@ PAIRS_OF_NAMES = (
 )
 SAMPLE = 1000  # rows by which columns are judged
 LEAST_SHARE = 0.3  # of the cells of a column that holds text have more than one word
-LONGEST_SHOWN = 40  # characters of a cell in a message
+LONGEST_SHOWN, MOST_SHOWN = 40, 20  # characters of a cell, and cells, in a message
 
 
 class FilledColumns(NamedTuple):
@@ -111,8 +111,8 @@ class _Table:
 
     def columns(self) -> str:
         """What columns there are, in words."""
-        cut = (cell if len(cell) <= LONGEST_SHOWN else f"{cell[:LONGEST_SHOWN]}…" for cell in self.first)
-        cells = ", ".join(map(repr, cut))
+        cut = (cell if len(cell) <= LONGEST_SHOWN else f"{cell[:LONGEST_SHOWN]}…" for cell in self.first[:MOST_SHOWN])
+        cells = ", ".join(map(repr, cut)) + ", …" * (len(self.first) > MOST_SHOWN)
         return f"the first row has {cells}" if self.header is None else f"there are: {cells}"
 
     def holds_text(self, place: int) -> bool:

@@ -23,7 +23,7 @@ from pointing.text.languages import language_of_name, language_of_text
 from pointing.text.protected import PRESETS, Protector
 
 SAMPLE = 100_000  # pairs that are looked at, evenly through the data
-LINES_FOR_LANGUAGE = 2_000
+LINES_FOR_LANGUAGE, LINES_FOR_SPANS = 2_000, 10_000  # of the sample
 SPLITS = {"dev": ("dev", "valid", "validation", "val"), "test": ("test",)}  # how files of other splits are named
 
 
@@ -52,7 +52,7 @@ class Findings:
 
     @property
     def summarizes(self) -> bool:
-        """True if targets are much shorter than sources and in the same language."""
+        """True if targets are much shorter than sources and in the same language, as far as that is known."""
         source, target = self.guessed_languages
         return self.shorter < 0.6 and source == target
 
@@ -119,7 +119,7 @@ def look(data: Data, is_told: bool) -> Findings:
         every=every,
         words=WordCounts(*({word: count for word, count in side.items() if count} for side in columns)),
         lengths=(float(lengths[0].mean()), float(lengths[1].mean())),
-        longest=int(np.quantile(np.maximum(*lengths), 0.99)),
+        longest=int(np.quantile(np.maximum(*lengths), 0.99, method="higher")),
         shorter=float(median((lengths[1] / np.maximum(1, lengths[0])).tolist())),
         copied_share=float(copied[is_word].mean()) if is_word.any() else 0.0,
         with_spans=spans[0],
@@ -163,8 +163,8 @@ def _spans(texts: tuple[Sequence[str], Sequence[str]]) -> tuple[float, float]:
     def bag(text: str) -> Counter[str]:
         return Counter(text[span.start : span.end] for span in protector(text))
 
-    some = max(1, len(texts[0]) // 10_000)
-    bags = [(bag(source), target) for source, target in zip(texts[0][::some], texts[1][::some], strict=True)]
+    step = max(1, len(texts[0]) // LINES_FOR_SPANS)
+    bags = [(bag(source), target) for source, target in zip(texts[0][::step], texts[1][::step], strict=True)]
     with_spans = [(spans, bag(target)) for spans, target in bags if spans]
     kept = sum(spans == others for spans, others in with_spans)
     return len(with_spans) / max(1, len(bags)), kept / max(1, len(with_spans))

@@ -71,7 +71,7 @@ class Initialized:
             f"pointers: {train['pointers_per_100']:.0f} in 100 training pairs, "
             f"{dev['pointers_per_100']:.0f} in 100 dev pairs",
             *(f"warning: {warning}" for warning in corpus_warnings(self.corpus, self.config)),
-            f"{self.settings}: {self.time}, {self.config.training.updates:,} updates",
+            f"{self.settings}: {time_in_words(self.minutes)}, {self.config.training.updates:,} updates",
         ]
         return "\n".join(lines)
 
@@ -88,10 +88,6 @@ class Initialized:
             "statistics": self.corpus.about["statistics"],
             "warnings": corpus_warnings(self.corpus, self.config),
         }
-
-    @property
-    def time(self) -> str:
-        return time_in_words(self.minutes)
 
 
 def time_in_words(minutes: float) -> str:

@@ -26,6 +26,7 @@ def choose(header, source=None, target=None, key=None, languages=("en", "fr"), r
         ("fr_FR,en-GB,text (de),state", ("de", "fr"), (2, 0), "by data.languages, de and fr"),
         ("id,de,nl,state", ("en", "fr"), (1, 2), "by the names of languages"),
         ("id,en_US,en_GB,state", ("en", "fr"), (1, 2), "by the names of languages"),
+        ("id,en_US,en_GB,state", ("en", "en"), (1, 2), "by the names of languages"),
         ("id,SRC,tgt,state", ("en", "fr"), (1, 2), "by their names"),
         ("id,original,Translation,state", ("en", "fr"), (1, 2), "by their names"),
         ("id,article,headline,state", ("en", "en"), (1, 2), "by their names"),
@@ -98,6 +99,7 @@ def test_without_a_header_most_rows_say_how_many_columns_there_are():
     columns = choose(None, rows=["a b,c d", "a b,c d,note", "e f,g h,note", "i j,k l,note"])
     assert columns.width == 3
     assert (columns.source, columns.target) == (0, 1)
+    assert choose(None, rows=["a b,c d", "e f,g h", "i j,k l,m n,o p"]).width == 2
 
 
 @pytest.mark.parametrize(
@@ -119,6 +121,13 @@ def test_without_a_header_most_rows_say_how_many_columns_there_are():
 def test_columns_that_are_not_clear_are_asked_for(header, told, message):
     with pytest.raises(Misuse, match=f"^t.csv: .*{message}"):
         choose(header, rows=[f"a b,c d,e f,{'x' * 41}", "a b,c d,e f,g h"], **told)
+
+
+def test_not_all_of_many_columns_are_shown():
+    names = [f"column {n}" for n in range(500)]
+    with pytest.raises(Misuse) as error:
+        choose(",".join(names), rows=[",".join(["a b"] * 500)], source="x")
+    assert str(error.value).endswith("'column 18', 'column 19', …")
 
 
 def test_one_column_is_not_enough():

@@ -85,7 +85,7 @@ def test_findings_by_hand(tmp_path):
     assert found.guessed_languages == found.languages == ("en", "fr")
     # tokens: 3 → 2, 5 → 5, 2 → 1, 2 → 2
     assert found.lengths == (12 / 4, 10 / 4)
-    assert found.longest == 4  # 99 % of the way from 3 to 5, the two longest pairs, rounded down
+    assert found.longest == 5  # of fewer than 100 pairs, the longest
     assert found.shorter == (2 / 3 + 1) / 2  # the middle of 1/2, 2/3, 1, 1
     # target words: ouvrir zorblatt, %d fichiers de quux, utiliser, c d; copied are zorblatt, %d and quux
     assert found.copied_share == 3 / 9
