@@ -30,10 +30,9 @@ def checked(kind: type[Checked], values: Mapping[str, Any], file: str | Path | N
 
 
 def _explain(kind: type[BaseModel], problem: Any) -> str:
-    path = [part for part in problem["loc"] if not str(part).startswith("(")]  # (…) is which form of a section it is
-    key = ".".join(map(str, path))
+    key = ".".join(str(part) for part in problem["loc"] if not _is_form(part))
     if problem["type"] == "extra_forbidden":
-        near = _nearest(kind, path)
+        near = _nearest(kind, problem["loc"])
         return f"{key}: there is no such setting" + (f"; did you mean {near}?" if near else "")
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] != "missing" and not isinstance(problem["input"], Mapping):
@@ -41,14 +40,25 @@ def _explain(kind: type[BaseModel], problem: Any) -> str:
     return f"{key}: {message}" if key else message
 
 
+def _is_form(part: Any) -> bool:
+    """True for a part of a path that says which form a section has: the name of its class, in brackets."""
+    return str(part).startswith("(")
+
+
 def _nearest(kind: type[BaseModel], path: Sequence[Any]) -> str | None:
     """The key of the same section that is spelled most like the last one of `path`, or else a whole key elsewhere."""
     *outer, name = path
     kinds = [kind]
-    for section in outer:
-        kinds = [inner for each in kinds for inner in _sections(each).get(section, ())]
+    for part in outer:
+        if _is_form(part):
+            kinds = [each for each in kinds if f"({each.__name__})" == part]
+        else:
+            kinds = [inner for each in kinds for inner in _sections(each).get(part, ())]
     own = {key: key for each in kinds for key in each.model_fields}
     anywhere = {key.rpartition(".")[2]: key for key in reversed(_whole_keys(kind))}
+    longer = [key for key in own if key.startswith(f"{name}_")]  # source_column, if source was written
+    if len(longer) == 1:
+        return longer[0]
     for keys, cutoff in ((own, 0.7), (anywhere, 0.7), (own, 0.5)):
         if near := get_close_matches(name, keys, n=1, cutoff=cutoff):
             return keys[near[0]]

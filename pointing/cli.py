@@ -104,11 +104,11 @@ def prepare(
 
         base = vocabularies(start, keep_vocabulary)
     corpus, made = prepare_corpus(settings, folder, workers, base)
+    for warning in statistics.corpus_warnings(corpus, settings):
+        say(f"warning: {warning}")
     if json_output:
         print(json.dumps(statistics.corpus_statistics(corpus, settings.training)))
         return
-    for warning in statistics.corpus_warnings(corpus, settings):
-        say(f"warning: {warning}")
     for table in statistics.statistics_tables(corpus, settings.training):
         table.show()
     for row in islice(corpus.split("train").rows_with_pointers(len(corpus.lexicon.target)), show):

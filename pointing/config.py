@@ -28,6 +28,13 @@ def _as_list(value: Any) -> Any:
     return (value,) if isinstance(value, str | Path) else value
 
 
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Column = Annotated[str, BeforeValidator(_as_text)]  # its name, or its number from 1 in a table without a header
+
+
 class Table(Settings):
     """Files with both sides in them: CSV, TSV, JSONL, PO, XLIFF, or text with a tab between the sides.
 
@@ -35,13 +42,14 @@ class Table(Settings):
     """
 
     files: Annotated[tuple[Path, ...], Field(min_length=1), BeforeValidator(_as_list)]
-    source_column: str | None = None  # its name, or its number from 1 in a file without a header; null: guessed
-    target_column: str | None = None
-    key_column: str | None = None  # rows with the same value in it stay together when dev and test are split off
+    source_column: Column | None = None  # null: guessed
+    target_column: Column | None = None
+    key_column: Column | None = None  # rows with the same value in it stay together when dev and test are split off
 
 
 def _form_of_files(value: Any) -> str:
-    return "(table)" if isinstance(value, Table) or (isinstance(value, Mapping) and "files" in value) else "(two files)"
+    """The form that is meant, as `checking` knows it: the name of its class, in brackets."""
+    return "(Table)" if isinstance(value, Table) or (isinstance(value, Mapping) and "files" in value) else "(Parallel)"
 
 
 def _named_files(value: Any) -> Any:
@@ -52,7 +60,7 @@ def _named_files(value: Any) -> Any:
 
 
 Files = Annotated[
-    Annotated[Parallel, Tag("(two files)")] | Annotated[Table, Tag("(table)")],
+    Annotated[Parallel, Tag("(Parallel)")] | Annotated[Table, Tag("(Table)")],
     Discriminator(_form_of_files),
     BeforeValidator(_named_files),
 ]
@@ -357,8 +365,16 @@ def idle_settings(config: Config) -> dict[str, str]:
         reasons["model.tied"] = "there is no shortlist with model.output: pointer-network"
     if "word2vec" not in (config.embeddings.source, config.embeddings.target):
         reasons["embeddings.width"] = "it is for word2vec; vectors from a file have their own width"
-    if not config.data.split_off():
+    data, no_columns = config.data, Table.model_construct()
+    if not data.split_off():
         reason = "data.dev is given, so nothing is split off"
         reasons |= {f"data.held_out.{name}": reason for name in HeldOut.model_fields}
-    default = Config.model_construct(data=Data.model_construct(held_out=HeldOut()))
+    elif data.test is not None:
+        reasons["data.held_out.test"] = "data.test is given, so it is not split off"
+    for name, files in data.given().items():
+        if isinstance(files, Table) and not (name == "train" and data.split_off()):
+            reasons[f"data.{name}.key_column"] = "it is for a split-off dev part, and nothing is split off here"
+    default = Config.model_construct(
+        data=Data.model_construct(held_out=HeldOut(), train=no_columns, dev=no_columns, test=no_columns)
+    )
     return {key: reason for key, reason in reasons.items() if attrgetter(key)(config) != attrgetter(key)(default)}

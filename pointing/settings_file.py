@@ -1,4 +1,4 @@
-"""A settings file: read, changed by `--set`, checked; its paths are found beside it too."""
+"""A settings file: read, changed by `--set`, checked; its paths lead from the working folder, or from the file's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pointing.config import Config, checked, idle_settings
+from pointing.config import Config, Table, checked, idle_settings
 from pointing.errors import Misuse
 
 
@@ -27,6 +27,7 @@ def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = (
     config = checked(Config, values, path)
     if idle := [f"{key} does nothing: {reason}" for key, reason in idle_settings(config).items()]:
         raise Misuse("; ".join(idle), path)
+    _check_places(config, Path(path))
     return found_files(config, [Path(), Path(path).parent])
 
 
@@ -44,6 +45,17 @@ def found_files(config: Config, folders: Sequence[Path]) -> Config:
 
     values = config.model_dump()
     return config if (elsewhere := found(values)) == values else Config.model_validate(elsewhere)
+
+
+def _check_places(config: Config, settings: Path) -> None:
+    """Refuses a path that leads to one file from the working folder and to another one from the settings file."""
+    for files in config.data.given().values():
+        paths = files.files if isinstance(files, Table) else (files.source, files.target)
+        for path in paths:
+            beside = settings.parent / path
+            if path.exists() and beside.exists() and not path.samefile(beside):
+                what = f"{path} may be {path.absolute()} or {beside.absolute()}: write the whole path"
+                raise Misuse(what, settings)
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

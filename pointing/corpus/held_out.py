@@ -13,8 +13,11 @@ from pointing.errors import Misuse
 
 Hashes = npt.NDArray[np.uint64]
 Parts = npt.NDArray[np.int8]
+Longs = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 TRAIN, LEFT_OUT = 0, -1  # the held-out splits are numbered from 1
-LARGEST_SHARE = 5  # a group may fill at most 1/LARGEST_SHARE of a held-out split
+SMALL_GROUP, LARGEST_GROUP = 5, 2
+"""A group of pairs that stay together may fill a fifth of a held-out split; half of it, if it is hardly filled else."""
 
 
 def usual_size(pairs: int) -> int:
@@ -45,26 +48,42 @@ def hold_out(keys: Hashes, sources: Hashes, sizes: Mapping[str, int | None]) -> 
     Pairs with equal `keys` stay together; the order of the keys, which are hashes, decides where they go. A held-out
     pair whose source is in the training part too is left out.
     """
-    groups, group_of_pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    part_of_group = np.zeros(len(groups), np.int8)
     wanted = {name: usual_size(len(keys)) if size is None else size for name, size in sizes.items()}
     if sum(wanted.values()) >= len(keys) or not all(wanted.values()):
-        needed = " and ".join(f"{size:,} for {name}" for name, size in wanted.items())
+        needed = " and ".join(f"{size:,} for {name}" if size else name for name, size in wanted.items())
         raise Misuse(f"{len(keys):,} pairs are too few to hold out {needed}: give more, or dev files of their own")
-    room, number = dict(wanted), iter(range(len(groups)))
-    for part, name in enumerate(wanted, 1):
-        largest = max(1, wanted[name] // LARGEST_SHARE)
-        for group in number:
-            size = int(counts[group])
-            if size <= min(room[name], largest):
-                part_of_group[group] = part
-                room[name] -= size
-            if not room[name]:
-                break
-        if room[name] > wanted[name] // 2:
+    groups, group_of_pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    part_of_group = np.full(len(groups), TRAIN, np.int8)
+    for part, (name, size) in enumerate(wanted.items(), 1):
+        chosen = _groups_for(size, counts, part_of_group == TRAIN)
+        if chosen is None:
             raise Misuse(
-                f"{len(groups):,} different keys are too few to hold out {wanted[name]:,} pairs for {name}: "
-                "take another key column or none, or give dev files of their own"
+                f"too many pairs belong together to hold out {size:,} for {name}: there are {len(groups):,} different "
+                "keys or sources; take another key column or none, or give dev files of their own"
             )
+        part_of_group[chosen] = part
     parts: Parts = part_of_group[group_of_pair]
-    return np.where((parts != TRAIN) & np.isin(sources, sources[parts == TRAIN]), LEFT_OUT, parts).astype(np.int8)
+    parts = np.where((parts != TRAIN) & np.isin(sources, sources[parts == TRAIN]), LEFT_OUT, parts).astype(np.int8)
+    for part, name in enumerate(wanted, 1):
+        if not (parts == part).any():
+            raise Misuse(
+                f"nothing is left to hold out for {name}: all its sources are in the training part too, with other "
+                "keys; take another key column or none, or give dev files of their own"
+            )
+    return parts
+
+
+def _groups_for(size: int, counts: Longs, is_free: Bools) -> list[int] | None:
+    """Free groups that fill `size` pairs, or at least half of that; None if it cannot be filled so far."""
+    chosen: list[int] = []
+    room, small = size, max(1, size // SMALL_GROUP)
+    for least, largest in ((1, small), (small + 1, size // LARGEST_GROUP)):
+        for group in np.flatnonzero(is_free & (least <= counts) & (counts <= largest)).tolist():
+            if counts[group] <= room:
+                chosen.append(group)
+                room -= int(counts[group])
+            if not room:
+                break
+        if room <= size // 2:
+            return chosen
+    return None

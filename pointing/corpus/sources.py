@@ -58,7 +58,8 @@ class RawSplit:
     blocks: Callable[[], Iterator[Lines]]  # all pairs in order, some at a time
     left_out: Counter[str] = field(default_factory=Counter)  # what the file has besides, by reason
     first_left_out: dict[str, int] = field(default_factory=dict)  # the line of the first one
-    notes: tuple[str, ...] = ()  # what was guessed
+    notes: tuple[str, ...] = ()  # what was guessed, and files that have nothing
+    languages: tuple[str | None, str | None] = (None, None)  # that names of columns or headers of files say
 
 
 def open_splits(data: Data, with_tags: bool = False) -> dict[str, RawSplit]:
@@ -148,46 +149,53 @@ def _check_exists(path: Path) -> None:
 
 def _table(files: Table, languages: tuple[str, str]) -> RawSplit:
     wanted = Wanted(files.source_column, files.target_column, languages)
-    for path in files.files:
+    for number, path in enumerate(files.files):
         _check_exists(path)
+        if any(path.samefile(other) for other in files.files[:number]):
+            raise Misuse("this file is given twice", path)
     found = [read_pairs(path, wanted, files.key_column) for path in files.files]
     pairs = [pair for file in found for pair in file.pairs]
+    if not pairs:
+        raise Misuse(found[0].emptiness, found[0].path)
 
     def blocks() -> Iterator[Lines]:
         for first in range(0, len(pairs), PAIRS_OF_A_BLOCK):
             block = pairs[first : first + PAIRS_OF_A_BLOCK]
-            # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
-            source, target = (
-                [f"{text}\n".encode("utf-8", "replace") for text in side]
-                for side in ([pair.source for pair in block], [pair.target for pair in block])
-            )
-            keys = None if files.key_column is None else [pair.key or "" for pair in block]
+            sides = ([pair.source for pair in block], [pair.target for pair in block])
+            source, target = ([f"{text}\n".encode() for text in side] for side in sides)
+            # A pair without a key belongs together with those of the same source, as if there were no keys.
+            keys = None if files.key_column is None else [pair.key or text_key(pair.source) for pair in block]
             yield Lines([pair.line for pair in block], source, target, None, keys)
 
     left_out = sum((file.left_out for file in found), Counter[str]())
     first_left_out = {reason: line for file in reversed(found) for reason, line in file.first_left_out.items()}
-    notes = tuple(note for file in found for note in file.notes)
-    return RawSplit(files.files[0], len(pairs), blocks, left_out, first_left_out, notes)
+    empty = [f"{file.path}: {file.emptiness}" for file in found if not file.pairs]
+    notes = (*(note for file in found for note in file.notes), *empty)
+    return RawSplit(files.files[0], len(pairs), blocks, left_out, first_left_out, notes, found[0].languages)
 
 
 def _divide(whole: RawSplit, held_out: HeldOut, names: list[str]) -> dict[str, RawSplit]:
     """The training data, and the splits that are taken from it."""
-    keys, sources = [], []
+    keys, sources, numbers = [], [], list[int]()
     for block in whole.blocks():
-        texts = [text_key(line.decode("utf-8", "replace")) for line in block.source]
+        texts = [text_key(without_end(line).decode("utf-8", "replace")) for line in block.source]
         sources.append(hashes(texts, held_out.seed))
         keys.append(sources[-1] if block.keys is None else hashes(block.keys, held_out.seed))
+        numbers += block.numbers
     sizes = {name: getattr(held_out, name) for name in names}
     try:
         parts = hold_out(np.concatenate(keys), np.concatenate(sources), sizes)
     except Misuse as error:
         raise Misuse(str(error), whole.path) from None
-    splits = {"train": replace(whole, pairs=int((parts == TRAIN).sum()), blocks=_selection(whole, parts, TRAIN))}
-    splits["train"].left_out.update({DUPLICATES: int(both)} if (both := (parts == LEFT_OUT).sum()) else {})
-    splits["train"].first_left_out.update({DUPLICATES: 1 + int((parts == LEFT_OUT).argmax())} if both else {})
-    for number, name in enumerate(names, 1):
-        splits[name] = RawSplit(whole.path, int((parts == number).sum()), _selection(whole, parts, number))
-    return splits
+    train = replace(whole, pairs=int((parts == TRAIN).sum()), blocks=_selection(whole, parts, TRAIN))
+    if duplicates := int((parts == LEFT_OUT).sum()):
+        train.left_out[DUPLICATES] = duplicates
+        train.first_left_out[DUPLICATES] = numbers[int((parts == LEFT_OUT).argmax())]
+    held = {
+        name: RawSplit(whole.path, int((parts == number).sum()), _selection(whole, parts, number))
+        for number, name in enumerate(names, 1)
+    }
+    return {"train": train, **held}
 
 
 def _selection(whole: RawSplit, parts: Parts, part: int) -> Callable[[], Iterator[Lines]]:

@@ -80,10 +80,16 @@ def corpus_warnings(corpus: Corpus, config: Config) -> list[str]:
         return []
     train, dev = (corpus.about["statistics"][name] for name in ("train", "dev"))
     advice = "lower vocabulary.target, or raise vocabulary.min_count or vocabulary.copied_min_count"
+    shortlist = f"the shortlist of {len(corpus.lexicon.target):,}"
+    if not train["pointers"] and not train["unknown"]:
+        return [
+            f"nothing can be pointed at: {shortlist} has every word of the training text, so that copying is not "
+            f"learned and new names are not copied: {advice}"
+        ]
     if not train["pointers"]:
         return [
-            f"nothing can be pointed at: in the training text no word outside the shortlist of "
-            f"{len(corpus.lexicon.target):,} stands in its source. New names will not be copied: {advice}"
+            f"nothing can be pointed at: of the {train['unknown']:,} words of the training text outside {shortlist} "
+            "none stands in its source, so that there is nothing to learn copying from"
         ]
     rates = train["pointers_per_100"], dev["pointers_per_100"]
     if rates[1] > TOO_DIFFERENT * rates[0] and dev["pointers"] >= FEWEST_POINTERS:

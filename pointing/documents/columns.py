@@ -1,4 +1,4 @@
-"""Which column of a table holds the source and which the translation: as told, or guessed if there is no doubt."""
+"""Which column of a table to translate holds the source, and which the translation; guessed if there is no doubt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pointing.errors import Misuse
-from pointing.text.languages import language_of_name
 
 NAMES = (("source", "target"), ("src", "tgt"), ("msgid", "msgstr"), ("source", "translation"), ("text", "translation"))
 
@@ -55,9 +54,9 @@ def _choose(names: Sequence[str], wanted: Wanted, path: Path) -> Columns:
 
 def _pairs(names: Sequence[str], wanted: Wanted) -> list[tuple[str, str]]:
     """Pairs of columns that may be meant, the most likely first."""
-    by_key = {_key(name): name for name in reversed(names)}
+    by_key = {column_key(name): name for name in reversed(names)}
     pairs = []
-    for source, target in [*NAMES, tuple(map(_key, wanted.languages))]:
+    for source, target in [*NAMES, tuple(map(column_key, wanted.languages))]:
         if source in by_key and target in by_key:
             pairs.append((by_key[source], by_key[target]))
     if pairs:
@@ -79,106 +78,9 @@ def _pairs(names: Sequence[str], wanted: Wanted) -> list[tuple[str, str]]:
 
 
 def _sources(wanted: Wanted) -> list[str]:
-    return [*(source for source, _ in NAMES), _key(wanted.languages[0])]
+    return [*(source for source, _ in NAMES), column_key(wanted.languages[0])]
 
 
-def _key(name: str) -> str:
+def column_key(name: str) -> str:
+    """A column's name as it is compared with usual names."""
     return name.strip().lower().replace("-", "_")
-
-
-class FilledColumns(NamedTuple):
-    """Places of the columns of a table with translations, counted from 0."""
-
-    source: int
-    target: int
-    key: int | None
-    header: list[str] | None  # None: the first row is data
-    guess: str | None  # in words, for the user; None if both columns were told
-
-
-HEADER_WORDS = {
-    *("source", "target", "src", "tgt", "msgid", "msgstr", "text", "translation", "original", "string", "key", "id"),
-    *("name", "context", "comment", "label", "value", "input", "output", "article", "headline", "title", "summary"),
-    *("document", "description", "reference", "product", "domain", "file", "module", "category", "notes"),
-}
-SUMMARIES = (("article", "headline"), ("document", "summary"), ("text", "summary"), ("article", "summary"))
-TURNED = (("original", "translation"), ("input", "output"), ("source", "reference"))
-SAMPLE = 1000  # rows by which columns are judged
-LEAST_SHARE = 0.3  # of a column's texts have more than one word
-
-
-def choose_filled_columns(
-    rows: Sequence[Sequence[str]], wanted: Wanted, key: str | None, path: Path, has_header: bool | None = None
-) -> FilledColumns:
-    """The columns of source and translation in a table that has both; rows[0] may be a header.
-
-    As told; else by the names of languages, by other usual names, or if just two columns hold text.
-    """
-    first = list(rows[0])
-    told = [name for name in (wanted.source, wanted.target, key) if name is not None]
-    if has_header is None:
-        names = {_key(name) for name in first}
-        is_numbers = bool(told) and all(name.isdecimal() for name in told) and not set(told) & set(first)
-        known = bool(names & HEADER_WORDS) or sum(language_of_name(name) is not None for name in first) >= 2
-        has_header = not is_numbers and (known or bool(set(told) & set(first)))
-    header = first if has_header else None
-    key_place = None if key is None else _place(key, header, len(first), path)
-    if wanted.source is not None and wanted.target is not None:
-        source, target = (_place(name, header, len(first), path) for name in (wanted.source, wanted.target))
-        if source == target:
-            raise Misuse("the source column and the target column are the same: give two names", path)
-        return FilledColumns(source, target, key_place, header, None)
-    source, target, why = _guess_filled(rows, header, wanted, key_place, path)
-    shown = [repr(first[place]) if header else f"number {place + 1}" for place in (source, target)]
-    head = "" if header or has_header is None else "; the first row is taken for data, since it names no columns"
-    guess = f"source column {shown[0]}, target column {shown[1]} ({why}{head})"
-    return FilledColumns(source, target, key_place, header, guess)
-
-
-def _place(name: str, header: Sequence[str] | None, columns: int, path: Path) -> int:
-    if header is not None and name in header:
-        if header.count(name) > 1:
-            raise Misuse(f"there are {header.count(name)} columns {name!r}: give each its own name", path)
-        return header.index(name)
-    if name.isdecimal() and 1 <= int(name) <= columns:
-        return int(name) - 1
-    there = f"there are {columns} columns" if header is None else f"there are: {', '.join(map(repr, header))}"
-    raise Misuse(f"there is no column {name!r}; {there}", path)
-
-
-def _guess_filled(
-    rows: Sequence[Sequence[str]], header: Sequence[str] | None, wanted: Wanted, key: int | None, path: Path
-) -> tuple[int, int, str]:
-    columns = len(rows[0])
-    free = [place for place in range(columns) if place != key]
-    one_told = [
-        None if name is None else _place(name, header, columns, path) for name in (wanted.source, wanted.target)
-    ]
-    if header is not None and one_told == [None, None]:
-        languages = {place: language_of_name(header[place]) for place in free}
-        named = [place for place in free if languages[place] is not None]
-        by_code = {languages[place]: place for place in reversed(named)}
-        if len(named) > 2 and all(code in by_code for code in wanted.languages):
-            return by_code[wanted.languages[0]], by_code[wanted.languages[1]], "by the languages"
-        if len(named) == 2:
-            return named[0], named[1], "by the names of languages"
-        by_key = {_key(header[place]): place for place in reversed(free)}
-        for names in (*NAMES, *TURNED, *SUMMARIES):
-            if names[0] in by_key and names[1] in by_key:
-                return by_key[names[0]], by_key[names[1]], "by their names"
-    texts = [place for place in free if place not in one_told and _holds_text(rows, place, header is not None)]
-    if one_told != [None, None] and len(texts) == 1:
-        source, target = (texts[0] if place is None else place for place in one_told)
-        return source, target, "the other column that holds text"
-    if one_told == [None, None] and len(texts) != 2 and len(free) == 2:
-        texts = free
-    if one_told == [None, None] and len(texts) == 2:
-        return texts[0], texts[1], "the two columns that hold text"
-    there = f"{columns} columns" if header is None else ", ".join(map(repr, header))
-    told = "source_column and target_column (--source-column, --target-column)"
-    raise Misuse(f"which columns hold source and translation is not clear: give {told}; there are: {there}", path)
-
-
-def _holds_text(rows: Sequence[Sequence[str]], place: int, has_header: bool) -> bool:
-    cells = [row[place] for row in rows[has_header:SAMPLE] if place < len(row) and row[place].strip()]
-    return sum(" " in cell.strip() for cell in cells) >= LEAST_SHARE * max(1, len(cells))

@@ -49,9 +49,9 @@ def read_bytes(path: Path) -> bytes:
     try:
         mode = path.stat()
         if stat.S_ISDIR(mode.st_mode):
-            raise Misuse("this is a folder: give a file to translate", path)
+            raise Misuse("this is a folder: give a file", path)
         if not stat.S_ISREG(mode.st_mode):
-            raise Misuse("this is a pipe or a device: give a regular file to translate", path)
+            raise Misuse("this is a pipe or a device: give a regular file", path)
         if mode.st_size > LARGEST:
             raise Misuse(f"this file has {mode.st_size:,} bytes; at most {LARGEST:,} are read: cut it into parts", path)
         return path.read_bytes()

@@ -14,6 +14,7 @@ from pointing.errors import Misuse
 
 _ROW_END = re.compile(r"\r\n|\n|\r|$")
 _QUOTED = re.compile(r'"([^"]*(?:""[^"]*)*)"')
+CHARACTERS_OF_FIRST_LINES = 1 << 16  # that the delimiter is chosen by
 
 
 class Field(NamedTuple):
@@ -114,11 +115,17 @@ def read_rows(raw: RawFile, is_csv: bool) -> list[Row]:
 
 
 def _delimiter(text: str, is_csv: bool) -> str:
-    """What stands between fields: a tab, in a CSV file the most frequent of , ; and tab in its first line."""
+    """What stands between fields: a tab; in a CSV file the one of , ; and tab that its first lines agree about."""
     if not is_csv:
         return "\t"
-    first = re.sub(r'"[^"]*"', "", text.split("\n", 1)[0])
-    return max(",;\t", key=first.count)
+    lines = [_QUOTED.sub("", line) for line in text[:CHARACTERS_OF_FIRST_LINES].split("\n") if line.strip()]
+
+    def agreement(delimiter: str) -> tuple[int, int]:
+        """How many lines have as many as the first one, if that has any; and how many it has."""
+        counts = [line.count(delimiter) for line in lines]
+        return sum(count == counts[0] > 0 for count in counts), sum(counts[:1])
+
+    return max(",;\t", key=agreement)
 
 
 def _rows(raw: RawFile, delimiter: str, quotes: bool) -> Iterator[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -16,7 +17,7 @@ def init(
         list[Path], typer.Argument(help="CSV, TSV, JSONL, PO, XLIFF; or two text files, source and target.")
     ],
     out: Annotated[Path, typer.Option(help="Folder of the settings file, or the file itself.")] = Path(),
-    minutes: Annotated[float, typer.Option(min=0.1, help="Of training, at most.")] = 30.0,
+    minutes: Annotated[float, typer.Option(min=0.1, help="Of training, at most; but at least 500 updates.")] = 30.0,
     languages: Annotated[
         tuple[str, str] | None, typer.Option(help="Of source and target, such as en fr (default: guessed).")
     ] = None,
@@ -38,4 +39,4 @@ def init(
         print(json.dumps(made.json(), ensure_ascii=False))
         return
     print(made.text())
-    print(f"\nNext:\n  {program()} train {settings}")
+    print(f"\nNext:\n  {program()} train {quote(str(settings))}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +16,14 @@ from pointing.corpus.encoding import copied_tokens, tokenize_pairs
 from pointing.corpus.lexicon import Tokenization
 from pointing.corpus.sources import Lines, RawSplit, open_splits
 from pointing.corpus.word_counts import WordCounts
-from pointing.documents.columns import Wanted
-from pointing.documents.pairs import is_table, read_pairs
+from pointing.documents.pairs import is_table
 from pointing.errors import Misuse
 from pointing.system.progress import progress
 from pointing.text.languages import language_of_name, language_of_text
 from pointing.text.protected import PRESETS, Protector
 
 SAMPLE = 100_000  # pairs that are looked at, evenly through the data
-LINES_FOR_LANGUAGE = 2_000
+LINES_FOR_LANGUAGE, LINES_FOR_SPANS = 2_000, 10_000  # of the sample
 SPLITS = {"dev": ("dev", "valid", "validation", "val"), "test": ("test",)}  # how files of other splits are named
 
 
@@ -33,7 +33,6 @@ class Findings:
 
     data: Data
     splits: dict[str, int]  # pairs of each split
-    left_out: dict[str, int]  # by reason
     notes: tuple[str, ...]  # what was guessed
     guessed_languages: tuple[str | None, str | None]
     every: int  # one pair out of so many was looked at; the counts below are those of the sample
@@ -44,7 +43,6 @@ class Findings:
     copied_share: float  # of the target's words, those that stand in the source as they are; no punctuation
     with_spans: float  # share of sources with a protected span
     spans_kept: float  # share of those whose target has the same spans
-    sample: Lines  # pairs to measure with
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -54,7 +52,7 @@ class Findings:
 
     @property
     def summarizes(self) -> bool:
-        """True if targets are much shorter than sources and in the same language."""
+        """True if targets are much shorter than sources and in the same language, as far as that is known."""
         source, target = self.guessed_languages
         return self.shorter < 0.6 and source == target
 
@@ -62,28 +60,33 @@ class Findings:
 def data_settings(files: Sequence[Path], languages: tuple[str, str] | None, columns: Table | None) -> Data:
     """The data section for some files: two files of lines, or files with both sides in them.
 
-    Files of lines whose name begins with `train` bring dev and test files of the same kind along.
+    Files whose name begins with `train` bring dev and test files of the same kind along.
     """
-    values: dict[str, object] = {} if languages is None else {"languages": languages}
+    values: dict[str, Any] = {} if languages is None else {"languages": languages}
+    told = {} if columns is None else columns.model_dump(exclude={"files"}, exclude_none=True)
+    splits = _with_siblings(files)
     if len(files) == 2 and not any(map(is_table, files)):
-        values |= {
-            split: dict(zip(("source", "target"), pair, strict=True)) for split, pair in _siblings(files).items()
-        }
-    else:
-        told = {} if columns is None else columns.model_dump(exclude={"files"}, exclude_none=True)
-        values["train"] = {"files": tuple(files), **told}
+        if told:
+            raise Misuse(f"two files of lines have no columns: leave out {', '.join(told)}", files[0])
+        return checked(Data, values | {name: {"source": pair[0], "target": pair[1]} for name, pair in splits.items()})
+    key = told.pop("key_column", None)
+    if key is not None and "dev" in splits:
+        raise Misuse(f"a key column is for splitting off dev, but there is {splits['dev'][0]}: leave it out", files[0])
+    values |= {name: {"files": paths, **told} for name, paths in splits.items()}
+    values["train"]["key_column"] = key
     return checked(Data, values)
 
 
-def _siblings(files: Sequence[Path]) -> dict[str, list[Path]]:
+def _with_siblings(files: Sequence[Path]) -> dict[str, list[Path]]:
+    """The files as the training part, and dev and test files that are named like them."""
     found = {"train": list(files)}
     if all(file.name.startswith("train") for file in files):
         for split, names in SPLITS.items():
             for name in names:
-                pair = [file.with_name(name + file.name.removeprefix("train")) for file in files]
-                if split not in found and all(path.exists() for path in pair):
-                    found[split] = pair
-    return found if "dev" in found else {"train": found["train"]}
+                paths = [file.with_name(name + file.name.removeprefix("train")) for file in files]
+                if split not in found and all(path.exists() for path in paths):
+                    found[split] = paths
+    return found
 
 
 def look(data: Data, is_told: bool) -> Findings:
@@ -92,7 +95,7 @@ def look(data: Data, is_told: bool) -> Findings:
     train = splits["train"]
     every = -(-train.pairs // SAMPLE)
     sample = _sample(train, every)
-    guessed = _languages(data, sample) if not is_told else data.languages
+    guessed = data.languages if is_told else _languages(data, train, sample)
     # Words are counted as `prepare` will see them.
     text = {"forms": True, "protect": "software", "max_tokens": 1000}
     tokenization = Tokenization(checked(Config, {"data": data.model_dump(), "text": text}))
@@ -111,18 +114,16 @@ def look(data: Data, is_told: bool) -> Findings:
     return Findings(
         data=data,
         splits={name: split.pairs for name, split in splits.items()},
-        left_out=dict(sum((split.left_out for split in splits.values()), Counter[str]())),
         notes=tuple(note for split in splits.values() for note in split.notes),
         guessed_languages=guessed,
         every=every,
         words=WordCounts(*({word: count for word, count in side.items() if count} for side in columns)),
         lengths=(float(lengths[0].mean()), float(lengths[1].mean())),
-        longest=int(np.quantile(np.maximum(*lengths), 0.99)),
+        longest=int(np.quantile(np.maximum(*lengths), 0.99, method="higher")),
         shorter=float(median((lengths[1] / np.maximum(1, lengths[0])).tolist())),
         copied_share=float(copied[is_word].mean()) if is_word.any() else 0.0,
         with_spans=spans[0],
         spans_kept=spans[1],
-        sample=sample,
     )
 
 
@@ -142,21 +143,17 @@ def _sample(train: RawSplit, every: int) -> Lines:
     return Lines(numbers, source, target)
 
 
-def _languages(data: Data, sample: Lines) -> tuple[str | None, str | None]:
+def _languages(data: Data, train: RawSplit, sample: Lines) -> tuple[str | None, str | None]:
     """By the names of columns or files, by a PO file's header, else by common words."""
-    named: tuple[str | None, str | None] = (None, None)
+    source, target = train.languages
     if isinstance(data.train, Parallel):
         ends = (path.name.removesuffix(".gz").rpartition(".")[2] for path in (data.train.source, data.train.target))
-        named = language_of_name(next(ends)), language_of_name(next(ends))
-    else:
-        first = data.train
-        wanted = Wanted(first.source_column, first.target_column, data.languages)
-        named = read_pairs(first.files[0], wanted, first.key_column).languages
-    texts = (
+        source, target = map(language_of_name, ends)
+    source_text, target_text = (
         [line.decode("utf-8", "replace") for line in side[:LINES_FOR_LANGUAGE]]
         for side in (sample.source, sample.target)
     )
-    return named[0] or language_of_text(next(texts)), named[1] or language_of_text(next(texts))
+    return source or language_of_text(source_text), target or language_of_text(target_text)
 
 
 def _spans(texts: tuple[Sequence[str], Sequence[str]]) -> tuple[float, float]:
@@ -166,8 +163,8 @@ def _spans(texts: tuple[Sequence[str], Sequence[str]]) -> tuple[float, float]:
     def bag(text: str) -> Counter[str]:
         return Counter(text[span.start : span.end] for span in protector(text))
 
-    some = max(1, len(texts[0]) // 10_000)
-    bags = [(bag(source), target) for source, target in zip(texts[0][::some], texts[1][::some], strict=True)]
+    step = max(1, len(texts[0]) // LINES_FOR_SPANS)
+    bags = [(bag(source), target) for source, target in zip(texts[0][::step], texts[1][::step], strict=True)]
     with_spans = [(spans, bag(target)) for spans, target in bags if spans]
     kept = sum(spans == others for spans, others in with_spans)
     return len(with_spans) / max(1, len(bags)), kept / max(1, len(with_spans))

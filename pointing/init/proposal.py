@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -106,7 +107,7 @@ def propose(findings: Findings) -> Proposal:
         "text.forms": "text as people write it, with case and spaces",
         "text.protect": f"{findings.with_spans:.0%} of the sources have placeholders, tags, paths and the like, "
         f"{findings.spans_kept:.0%} of those keep them all",
-        "text.max_tokens": f"99 of 100 pairs have at most {findings.longest} tokens; longer ones are left out",
+        "text.max_tokens": f"longer pairs are left out; 99 of 100 have at most {findings.longest} tokens",
         "vocabulary.min_count": "rarer words are copied, or unknown",
         "vocabulary.copied_min_count": "rarer names, and other words that are copied, are learned as pointers: "
         f"{share:.0%} of all copies",
@@ -131,8 +132,8 @@ def choose_copied_min_count(words: WordCounts, every: int, min_count: int) -> tu
         return min_count, 0.0
     enough = min(MOST_OF_COPIES, max(LEAST_OF_COPIES, ENOUGH_POINTERS / (total * every)))
     unknown = 0
-    for count in sorted(set(copied.values())):
-        unknown += sum(each for each in copied.values() if each == count)
+    for count, words_seen_so_often in sorted(Counter(copied.values()).items()):
+        unknown += count * words_seen_so_often
         if unknown >= enough * total:
             break
     return max(min_count, _rounded_up(every * count + 1)), unknown / total

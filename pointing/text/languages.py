@@ -83,6 +83,6 @@ def language_of_text(lines: Iterable[str]) -> str | None:
     """The language whose common words the lines have; None if there is no clear one, as in scripts without a list."""
     words = Counter(word for line in lines for word in re.findall(r"[^\W\d_]+", line.lower()))
     total = sum(words.values())
-    shares = sorted(((sum(words[w] for w in common), code) for code, common in _WORDS.items()), reverse=True)
-    (most, code), (next_most, _) = shares[:2]
+    counts = sorted(((sum(words[w] for w in common), code) for code, common in _WORDS.items()), reverse=True)
+    (most, code), (next_most, _) = counts[:2]
     return code if total and most >= LEAST_SHARE * total and most >= LEAST_LEAD * next_most else None
