@@ -30,9 +30,6 @@ app = typer.Typer(
 data = typer.Typer(help="Bring a public corpus as plain parallel text.", no_args_is_help=True)
 app.add_typer(data, name="data")
 app.add_typer(reproduce, name="reproduce")
-app.command()(init)
-app.command()(translate)
-app.command()(evaluate)
 Out = Annotated[Path, typer.Option(help="Folder for the files.")]
 From = Annotated[Path | None, typer.Option("--from", help="Begin with this run's vocabularies and best weights.")]
 KeepVocabulary = Annotated[bool, typer.Option("--keep-vocabulary", help="With --from: add no words to its.")]
@@ -72,6 +69,9 @@ def demo(
     for output in outputs:
         console.print(show(output))
     print(f"\nTry it yourself:\n  echo 'open my.conf with emacs29' | {program()} generate {out} --show")
+
+
+app.command()(init)
 
 
 @app.command()
@@ -197,6 +197,10 @@ def generate(
         device=device,
         threads=threads,
     )
+
+
+app.command()(translate)
+app.command()(evaluate)
 
 
 @app.command()
