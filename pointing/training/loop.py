@@ -25,7 +25,7 @@ from pointing.system.world import Processes, processes
 from pointing.training.journal import Journal
 from pointing.training.learner import Learner, Update
 from pointing.training.samples import Samples
-from pointing.training.start import Start, lines, read_record, read_start, resumed_vocabularies
+from pointing.training.start import Start, check_one_of, lines, read_record, read_start, resumed_vocabularies
 from pointing.training.state import State, load_checkpoint, save_checkpoint
 from pointing.training.taken import take_weights
 from pointing.training.validation import validate
@@ -45,6 +45,7 @@ def train(
 
     `start` is the folder of another run, whose vocabularies and best weights a new run begins with.
     """
+    check_one_of(start, resume)
     with processes(config.training.device) as world:
         begins_with = read_start(start, keep_vocabulary, folder, config)
         if not resume:

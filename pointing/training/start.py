@@ -14,7 +14,7 @@ from pointing.model.run import SETTINGS, STARTED_FROM, STATE, Run, load_lexicon,
 from pointing.training.state import dotted_keys
 from pointing.training.taken import Taken
 
-MATTERS = ("data.languages", "text.", "pointers.", "model.")  # settings that decide what the weights mean
+SAID = ("data.languages", "text.", "pointers.", "model.")  # settings that weights are learned for
 
 
 class Places(NamedTuple):
@@ -30,8 +30,7 @@ def places(settings: Path | None, corpus: Path | None, folder: Path | None, star
 
     A run that began with another one has a corpus by its own name, since its vocabularies are of its own.
     """
-    if start is not None and resume:
-        raise Misuse("--from begins a new run, --resume goes on with one: give one of them")
+    check_one_of(start, resume)
     if settings is None:
         if folder is None or (start is None and not resume):
             raise Misuse("give a settings file; only with --from or --resume, and with --out, it may be left out")
@@ -42,6 +41,12 @@ def places(settings: Path | None, corpus: Path | None, folder: Path | None, star
     if start is not None or (resume and (folder / STARTED_FROM).exists()):
         return Places(settings, corpus or _own_corpus(folder), folder)
     return Places(settings, corpus or Path("corpora") / settings.stem, folder)
+
+
+def check_one_of(start: Path | None, resume: bool) -> None:
+    """A run either begins with another one or goes on."""
+    if start is not None and resume:
+        raise Misuse("--from begins a new run, --resume goes on with one: give one of them")
 
 
 def vocabularies(start: Path | None, keep_vocabulary: bool) -> Base | None:
@@ -67,7 +72,7 @@ class Start(NamedTuple):
     def record(self, config: Config, taken: Taken) -> dict[str, Any]:
         """What the new run writes down of its beginning. It never has to read the other run again."""
         before, now = (dict(dotted_keys(c.model_dump(mode="json"))) for c in (self.run.config, config))
-        changed = [key for key in now if key.startswith(MATTERS) and now[key] != before.get(key)]
+        changed = [key for key in now if key.startswith(SAID) and now[key] != before.get(key)]
         return {
             "run": str(self.folder),
             "run_update": self.run.about.get("update", 0),
@@ -100,7 +105,7 @@ def _check_widths(old: Model, new: Model, start: Path) -> None:
 
 
 def lines(record: dict[str, Any]) -> list[str]:
-    """The same for people."""
+    """What a run begins with, for people: the words of its record."""
     told = [f"begins with the weights of {record['run']} at update {record['run_update']:,}: {record['taken']} tensors"]
     (source, new_source), (target, new_target) = record["source_words"], record["target_words"]
     told.append(f"  new words: {new_source:,} of {source:,} source words, {new_target:,} of {target:,} target words")

@@ -292,6 +292,12 @@ def test_options_that_do_not_go_together_are_misuse(tmp_path, monkeypatch, argum
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_does_not_begin_and_go_on_at_once(place, old, tmp_path):
+    config = read_config(tiny.write(place))
+    with pytest.raises(Misuse, match="--from begins a new run, --resume goes on with one: give one of them"):
+        train(config, tmp_path / "corpus", tmp_path / "run", resume=True, start=old / "run")
+
+
 def test_kept_vocabularies_are_those_of_another_run(place, tmp_path):
     config = read_config(tiny.write(place))
     with pytest.raises(Misuse, match="--keep-vocabulary is for --from"):
