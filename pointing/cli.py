@@ -145,6 +145,9 @@ def generate(
     glossary: Annotated[Path | None, typer.Option(help="TSV of terms and how they are to be written.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Terms that stay as they are, one a line.")] = None,
     glossary_mode: Annotated[str, typer.Option(help="guaranteed: each term once; or encouraged.")] = "guaranteed",
+    min_confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Below it the source line is kept; see docs/generation.md.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Of the CPU.")] = None,
 ) -> None:
@@ -169,9 +172,32 @@ def generate(
         glossary=glossary,
         keep=keep,
         glossary_mode=parse_mode(glossary_mode),
+        min_confidence=min_confidence,
         device=device,
         threads=threads,
     )
+
+
+@app.command()
+def calibrate(
+    run: Annotated[Path, typer.Argument(help="Folder of a trained run.")],
+    source: Annotated[Path | None, typer.Option(help="Lines to learn from (default: the run's dev part).")] = None,
+    reference: Annotated[Path | None, typer.Option(help="Their translations by people.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
+    json_output: Annotated[bool, typer.Option("--json", help="Print what was learned as JSON.")] = False,
+) -> None:
+    """Teach a run how sure to be of its outputs, from lines with translations; `pointing train` ends with it."""
+    from pointing.evaluation.calibration import calibrate as calibrate_run
+    from pointing.generation.confidence import CONFIDENCE
+
+    learned = calibrate_run(run, source, reference, device)
+    if json_output:
+        print(learned.model_dump_json())
+    else:
+        print(
+            f"{run / CONFIDENCE}: learned from {learned.lines:,} lines; expected calibration error {learned.error:.3f} "
+            f"on lines held out; outputs below {learned.review_below:.2f} are to be reviewed"
+        )
 
 
 @app.command()
@@ -243,18 +269,28 @@ def plot(
         str | None, typer.Option(help="Draw where the first run looks, and its switch, on this text instead.")
     ] = None,
 ) -> None:
-    """Learning curves of runs side by side, or the attention on a text, as a picture."""
+    """Learning curves of runs side by side, or the attention on a text, as a picture.
+
+    Beside the curves, reliability.png shows what the confidence of calibrated runs is worth.
+    """
     from pointing.evaluation import plots
     from pointing.generation.command import load_generator
+    from pointing.generation.confidence import load_confidence
     from pointing.training.journal import learning_curve
 
     plots.require_matplotlib()
     if attention is not None:
-        plots.save(plots.attention(load_generator(runs[0]).generate([attention], locations=True)[0]), out)
-    else:
-        curves = {str(run): [learning_curve(run, measure)] for run in runs}
-        plots.learning_curves(out, {"dev": curves}, "updates", measure)
+        plots.save(plots.attention(load_generator(runs[0]).generate(attention, locations=True)), out)
+        print(out)
+        return
+    curves = {str(run): [learning_curve(run, measure)] for run in runs}
+    plots.learning_curves(out, {"dev": curves}, "updates", measure)
     print(out)
+    learned = {str(run): load_confidence(run) for run in runs}
+    if bins := {name: confidence.bins for name, confidence in learned.items() if confidence is not None}:
+        picture = out.with_name(f"reliability{out.suffix}")
+        plots.confidence_reliability(picture, bins)
+        print(picture)
 
 
 @app.command()
