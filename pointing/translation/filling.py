@@ -62,8 +62,8 @@ class Result:
 
     def failed(self, reason: str) -> Result:
         """The same unit as it was before, its translation rejected after all."""
-        before = {"status": "failed", "texts": self.unit.targets, "origins": (), "scores": ()}
-        return replace(self, reason=reason, rejected=self.texts, **before)
+        was = self.unit.targets
+        return replace(self, status="failed", texts=was, origins=(), scores=(), reason=reason, rejected=self.texts)
 
     def json(self) -> dict[str, Any]:
         values: dict[str, Any] = {
