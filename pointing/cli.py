@@ -14,6 +14,7 @@ import typer
 
 from pointing import __version__
 from pointing.errors import Failure, Misuse, Stopped
+from pointing.evaluation.calibrate import calibrate
 from pointing.reproduce.command import app as reproduce
 from pointing.translation.command import translate
 
@@ -28,6 +29,7 @@ data = typer.Typer(help="Bring a public corpus as plain parallel text.", no_args
 app.add_typer(data, name="data")
 app.add_typer(reproduce, name="reproduce")
 app.command()(translate)
+app.command()(calibrate)
 Out = Annotated[Path, typer.Option(help="Folder for the files.")]
 
 
@@ -179,28 +181,6 @@ def generate(
 
 
 @app.command()
-def calibrate(
-    run: Annotated[Path, typer.Argument(help="Folder of a trained run.")],
-    source: Annotated[Path | None, typer.Option(help="Lines to learn from (default: the run's dev part).")] = None,
-    reference: Annotated[Path | None, typer.Option(help="Their translations by people.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
-    json_output: Annotated[bool, typer.Option("--json", help="Print what was learned as JSON.")] = False,
-) -> None:
-    """Teach a run how sure to be of its outputs, from lines with translations; `pointing train` ends with it."""
-    from pointing.evaluation.calibration import calibrate as calibrate_run
-    from pointing.generation.confidence import CONFIDENCE
-
-    learned = calibrate_run(run, source, reference, device)
-    if json_output:
-        print(learned.model_dump_json())
-    else:
-        print(
-            f"{run / CONFIDENCE}: learned from {learned.lines:,} lines; expected calibration error {learned.error:.3f} "
-            f"on lines held out; outputs below {learned.review_below:.2f} are to be reviewed"
-        )
-
-
-@app.command()
 def evaluate(
     systems: Annotated[list[Path], typer.Argument(help="Run folders, or files of hypotheses, one line an example.")],
     references: Annotated[list[Path], typer.Option("--reference", help="What should come out; may be given again.")],
@@ -281,15 +261,13 @@ def plot(
     plots.require_matplotlib()
     if attention is not None:
         plots.save(plots.attention(load_generator(runs[0]).generate(attention, locations=True)), out)
-        print(out)
-        return
-    curves = {str(run): [learning_curve(run, measure)] for run in runs}
-    plots.learning_curves(out, {"dev": curves}, "updates", measure)
+    else:
+        curves = {str(run): [learning_curve(run, measure)] for run in runs}
+        plots.learning_curves(out, {"dev": curves}, "updates", measure)
     print(out)
-    learned = {str(run): load_confidence(run) for run in runs}
-    if bins := {name: confidence.bins for name, confidence in learned.items() if confidence is not None}:
-        picture = out.with_name(f"reliability{out.suffix}")
-        plots.confidence_reliability(picture, bins)
+    bins = {str(run): learned.bins for run in runs if (learned := load_confidence(run)) is not None}
+    if bins and attention is None:
+        plots.confidence_reliability(picture := out.with_name(f"reliability{out.suffix}"), bins)
         print(picture)
 
 

@@ -84,7 +84,7 @@ class Fit(NamedTuple):
         return scores
 
 
-def calibrate(
+def calibrate_run(
     folder: Path, source: Path | None = None, reference: Path | None = None, device: str = "auto"
 ) -> Confidence:
     """`pointing calibrate`: writes the run's confidence.json, from its dev part or from other lines."""
@@ -175,8 +175,9 @@ def _invented(capital: bool, rng: random.Random, is_known: Callable[[str], bool]
     while True:
         syllables = rng.randint(2, 4)
         word = "".join(rng.choice("bcdfghjklmnprstvwz") + rng.choice("aeiou") for _ in range(syllables))
-        if not is_known(word):
-            return word.capitalize() if capital else word
+        written = word.capitalize() if capital else word
+        if not is_known(word) and not is_known(written):
+            return written
 
 
 def learn(scored: Scored, signature: str, weights: dict[str, float | None]) -> Confidence:

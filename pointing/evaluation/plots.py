@@ -115,12 +115,14 @@ def reliability(path: Path, systems: Mapping[str, Sequence[Bin]]) -> None:
 
 
 def confidence_reliability(path: Path, runs: Mapping[str, Sequence[ConfidenceBin]]) -> None:
-    """Mean chrF of held-out lines against their mean confidence, a line for each run; below, number of lines."""
+    """Mean chrF of held-out lines against their mean confidence, a line for each run, with the number of lines."""
     bins = {name: [Bin(b.low, b.high, b.lines, b.confidence, b.chrf) for b in each] for name, each in runs.items()}
-    _reliability(path, bins, "mean chrF of held-out lines", "confidence", "lines")
+    _reliability(path, bins, "mean chrF of held-out lines", "confidence", "lines", with_counts=True)
 
 
-def _reliability(path: Path, systems: Mapping[str, Sequence[Bin]], found: str, told: str, unit: str) -> None:
+def _reliability(
+    path: Path, systems: Mapping[str, Sequence[Bin]], found: str, told: str, unit: str, with_counts: bool = False
+) -> None:
     figure = _figure(4.6, 5.4)
     curve, counts = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     curve.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
@@ -128,6 +130,10 @@ def _reliability(path: Path, systems: Mapping[str, Sequence[Bin]], found: str, t
         points = [(bin.mean, bin.observed) for bin in bins if bin.mean is not None and bin.observed is not None]
         x, y = zip(*points, strict=True) if points else ((), ())
         curve.plot(x, y, color=f"C{number}", marker="o", markersize=4, linewidth=1.4, label=name)
+        for bin in bins if with_counts else ():
+            if bin.mean is not None and bin.observed is not None:
+                place = {"textcoords": "offset points", "xytext": (4, -10)}
+                curve.annotate(f"{bin.steps:,}", (bin.mean, bin.observed), fontsize=7, color=f"C{number}", **place)
         edges = [bins[0].low, *(bin.high for bin in bins)]
         counts.stairs([bin.steps for bin in bins], edges, color=f"C{number}", linewidth=1.4)
     curve.set_ylabel(found, fontsize=9)

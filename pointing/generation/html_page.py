@@ -69,7 +69,7 @@ def _word(text: str, token: Token, line: int) -> str:
 
 
 def _score(output: Output) -> str:
-    sure = "" if output.confidence is None else f", confidence {output.confidence:.2f}"
+    sure = "" if output.confidence is None or output.review else f", confidence {output.confidence:.2f}"
     return f"<small>{output.score:.3f}{sure}</small>"
 
 

@@ -222,12 +222,9 @@ def provenance(result: Result) -> str:
             parts.append(f"[{form}] " * (len(result.origins) > 1) + ", ".join(told))
     if not parts:
         parts = ["no word was copied" if result.scores else "copied as it is: there are no words in it"]
-    return "; ".join([advice(result), *parts] if result.review else parts)
-
-
-def advice(result: Result) -> str:
-    """What a flagged entry is marked with."""
-    return "please review" + ("" if result.confidence is None else f", confidence {result.confidence:.2f}")
+    if result.review and result.confidence is not None:
+        parts.insert(0, f"please review, confidence {result.confidence:.2f}")
+    return "; ".join(parts)
 
 
 def _characters(start: int, end: int) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pointing.text.protected import PRESETS, Protector
 from pointing.text.tokenizer import visible
-from pointing.translation.filling import Origin, Result, advice
+from pointing.translation.filling import Origin, Result
 from pointing.translation.review_style import HEAD, TAIL
 from pointing.translation.summary import Summary
 
@@ -85,11 +85,9 @@ def _row(result: Result, name: str, fuzzy: bool) -> str:
         more = f"<details><summary>what did not pass</summary><ol>{rejected}</ol></details>" if rejected else ""
         targets.append(f'<p class="reason">{_text(result.reason)}</p>{more}')
     flagged = result.review and result.status == "filled"
-    told = ""
-    if flagged:
-        told = f'<em class="review">⚑ {advice(result)}</em>'
-    elif result.confidence is not None:
-        told = f'<small class="context">confidence {result.confidence:.2f}</small>'
+    told = '<em class="review">⚑ please review</em>' if flagged else ""
+    if result.confidence is not None:
+        told += f"<small>confidence {result.confidence:.2f}</small>"
     return (
         f'<section id="{name}" data-kind="{result.status}"{" data-review" * flagged}>'
         f'<aside><a href="#{name}">{unit.line}</a><em class="{kind}">{badge}</em>{told}</aside>'

@@ -47,7 +47,7 @@ nav label:has(:focus-visible), a:focus-visible, b:focus-visible { outline: 2px s
 nav output { color: var(--soft); margin-left: auto }
 main { margin-top: 1em }
 main > div { background: var(--card); border: 1px solid var(--rule); border-radius: .6em; overflow: clip }
-section { display: grid; grid-template-columns: 8.5em 1fr 1fr; border-top: 1px solid var(--rule); margin-top: -1px }
+section { display: grid; grid-template-columns: 9.5em 1fr 1fr; border-top: 1px solid var(--rule); margin-top: -1px }
 section:target { outline: 2px solid var(--lit); outline-offset: -2px }
 section[hidden] { display: none }
 aside, section > div { padding: .7em 1em; min-width: 0 } section > div { border-left: 1px solid var(--rule) }
@@ -57,7 +57,8 @@ aside { display: flex; flex-direction: column; align-items: flex-start; gap: .2e
 aside a { color: var(--soft); text-decoration: none; font-variant-numeric: tabular-nums }
 em { font-style: normal; font-size: .75em; line-height: 1.5; border-radius: .4em; padding: 0 .5em; white-space: nowrap }
 em.filled, em.fuzzy { background: var(--review-ground); color: var(--review) }
-em.review { background: var(--bad-ground); color: var(--bad); white-space: normal; font-weight: 600 }
+em.review { background: var(--bad-ground); color: var(--bad); font-weight: 600 }
+aside small { color: var(--soft); font-size: .75em; white-space: nowrap }
 em.failed { background: var(--bad-ground); color: var(--bad) } em.left { background: var(--span-ground); color:
   var(--soft) }
 p { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere } p + p { margin-top: .4em }
