@@ -111,13 +111,14 @@ def test_the_same_pairs_are_taken_every_time_and_none_is_empty():
 
 
 def test_damaged_lines_have_words_that_nobody_knows_and_their_spans(tmp_path):
-    run = pointing.load(tiny.untrained(tmp_path, {"text": {"tokenizer": "regex", "protect": "software"}}))
-    text = "Open  the file %s, see <b>help</b> or x86_64 --help!"
+    protecting = {"tokenizer": "regex", "protect": "software", "protect_patterns": ["GNOME"]}
+    run = pointing.load(tiny.untrained(tmp_path, {"text": protecting}))
+    text = "Open  the file %s, see <b>help</b> or x86_64 --help of GNOME!"
     (line,) = run.read([text])
     known = set()
     assert damage(line, 0.0, random.Random(1), known.__contains__) == text
     whole = damage(line, 1.0, random.Random(1), known.__contains__)
-    tokenizer = Tokenizer(protector=Protector(PRESETS["software"]))
+    tokenizer = Tokenizer(protector=Protector(PRESETS["software"], ["GNOME"]))
     before, after = tokenizer(text).words, tokenizer(whole).words
     assert len(before) == len(after)
     for old, new in zip(before, after, strict=True):
