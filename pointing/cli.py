@@ -14,6 +14,7 @@ import typer
 
 from pointing import __version__
 from pointing.errors import Failure, Misuse, Stopped
+from pointing.evaluation.calibrate import calibrate
 from pointing.evaluation.command import evaluate
 from pointing.init.command import init
 from pointing.reproduce.command import app as reproduce
@@ -170,6 +171,9 @@ def generate(
     glossary: Annotated[Path | None, typer.Option(help="TSV of terms and how they are to be written.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Terms that stay as they are, one a line.")] = None,
     glossary_mode: Annotated[str, typer.Option(help="guaranteed: each term once; or encouraged.")] = "guaranteed",
+    min_confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Below it the source line is kept; see docs/generation.md.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Of the CPU.")] = None,
 ) -> None:
@@ -194,6 +198,7 @@ def generate(
         glossary=glossary,
         keep=keep,
         glossary_mode=parse_mode(glossary_mode),
+        min_confidence=min_confidence,
         device=device,
         threads=threads,
     )
@@ -201,6 +206,7 @@ def generate(
 
 app.command()(translate)
 app.command()(evaluate)
+app.command()(calibrate)
 
 
 @app.command()
@@ -214,18 +220,26 @@ def plot(
         str | None, typer.Option(help="Draw where the first run looks, and its switch, on this text instead.")
     ] = None,
 ) -> None:
-    """Learning curves of runs side by side, or the attention on a text, as a picture."""
+    """Learning curves of runs side by side, or the attention on a text, as a picture.
+
+    Beside the curves, reliability.png shows what the confidence of calibrated runs is worth.
+    """
     from pointing.evaluation import plots
     from pointing.generation.command import load_generator
+    from pointing.generation.confidence import load_confidence
     from pointing.training.journal import learning_curve
 
     plots.require_matplotlib()
     if attention is not None:
-        plots.save(plots.attention(load_generator(runs[0]).generate([attention], locations=True)[0]), out)
+        plots.save(plots.attention(load_generator(runs[0]).generate(attention, locations=True)), out)
     else:
         curves = {str(run): [learning_curve(run, measure)] for run in runs}
         plots.learning_curves(out, {"dev": curves}, "updates", measure)
     print(out)
+    bins = {str(run): learned.bins for run in runs if (learned := load_confidence(run)) is not None}
+    if bins and attention is None:
+        plots.confidence_reliability(picture := out.with_name(f"reliability{out.suffix}"), bins)
+        print(picture)
 
 
 @app.command()

@@ -21,10 +21,13 @@ def capitals(text):
 
 
 class StandIn:
-    """Answers as `generation.generator.Generator` does; `hypotheses(line)` are the texts of its n-best list."""
+    """Answers as `generation.generator.Generator` does; `hypotheses(line)` are the texts of its n-best list.
 
-    def __init__(self, hypotheses=lambda line: [capitals(line)], warning=None):
-        self.hypotheses, self.warning = hypotheses, warning
+    `confidence(line)` is how sure it is; below 0.5 it asks for a review.
+    """
+
+    def __init__(self, hypotheses=lambda line: [capitals(line)], warning=None, confidence=lambda line: None):
+        self.hypotheses, self.warning, self.confidence = hypotheses, warning, confidence
         self.asked = []
 
     def stream(self, lines, settings=None, *, window=None, **more):
@@ -37,7 +40,8 @@ class StandIn:
 
     def output(self, number, line, text):
         source = Line(line, NOTHING, NOTHING, NOTHING, NOTHING, [], self.warning(line) if self.warning else None)
-        return Output(number, text, -0.5, [self.token(line, word) for word in text.split()], source)
+        tokens, sure = [self.token(line, word) for word in text.split()], self.confidence(line)
+        return Output(number, text, -0.5, tokens, source, [], sure, sure is not None and sure < 0.5)
 
     def token(self, line, word):
         at = line.find(word)

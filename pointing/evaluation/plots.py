@@ -1,4 +1,7 @@
-"""Pictures: learning curves, attention with the switch, reliability of the switch. Only this module uses matplotlib."""
+"""Pictures: learning curves, attention with the switch, reliability of the switch and of the confidence.
+
+Only this module uses matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import numpy as np
 
 from pointing.errors import Misuse, missing_extra
 from pointing.evaluation.copy_metrics import Bin
+from pointing.generation.confidence import Bin as ConfidenceBin
 from pointing.generation.output import Output
 from pointing.system.files import whole_file
 from pointing.text.tokenizer import visible
@@ -106,6 +110,19 @@ def reliability(path: Path, systems: Mapping[str, Sequence[Bin]]) -> None:
 
     The line of a well calibrated switch is the diagonal.
     """
+    found = "share of steps whose word was of the shortlist"
+    _reliability(path, systems, found, "d_t, the switch's probability of the shortlist", "steps")
+
+
+def confidence_reliability(path: Path, runs: Mapping[str, Sequence[ConfidenceBin]]) -> None:
+    """Mean chrF of held-out lines against their mean confidence, a line for each run, with the number of lines."""
+    bins = {name: [Bin(b.low, b.high, b.lines, b.confidence, b.chrf) for b in each] for name, each in runs.items()}
+    _reliability(path, bins, "mean chrF of held-out lines", "confidence", "lines", with_counts=True)
+
+
+def _reliability(
+    path: Path, systems: Mapping[str, Sequence[Bin]], found: str, told: str, unit: str, with_counts: bool = False
+) -> None:
     figure = _figure(4.6, 5.4)
     curve, counts = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     curve.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
@@ -113,15 +130,19 @@ def reliability(path: Path, systems: Mapping[str, Sequence[Bin]]) -> None:
         points = [(bin.mean, bin.observed) for bin in bins if bin.mean is not None and bin.observed is not None]
         x, y = zip(*points, strict=True) if points else ((), ())
         curve.plot(x, y, color=f"C{number}", marker="o", markersize=4, linewidth=1.4, label=name)
+        for bin in bins if with_counts else ():
+            if bin.mean is not None and bin.observed is not None:
+                place = {"textcoords": "offset points", "xytext": (4, -10)}
+                curve.annotate(f"{bin.steps:,}", (bin.mean, bin.observed), fontsize=7, color=f"C{number}", **place)
         edges = [bins[0].low, *(bin.high for bin in bins)]
         counts.stairs([bin.steps for bin in bins], edges, color=f"C{number}", linewidth=1.4)
-    curve.set_ylabel("share of steps whose word was of the shortlist", fontsize=9)
+    curve.set_ylabel(found, fontsize=9)
     curve.set_ylim(-0.02, 1.02)
     curve.grid(alpha=0.3)
     curve.legend(fontsize=8)
     counts.set_yscale("symlog")
-    counts.set_ylabel("steps", fontsize=9)
-    counts.set_xlabel("d_t, the switch's probability of the shortlist", fontsize=9)
+    counts.set_ylabel(unit, fontsize=9)
+    counts.set_xlabel(told, fontsize=9)
     counts.set_xlim(0, 1)
     save(figure, path)
 

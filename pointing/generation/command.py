@@ -14,6 +14,7 @@ import torch
 
 from pointing.config import Search
 from pointing.errors import Misuse
+from pointing.generation.confidence import confidence_for
 from pointing.generation.generator import WINDOW, Generator
 from pointing.generation.glossary import Mode
 from pointing.generation.html_page import page
@@ -40,7 +41,7 @@ def _load(folder: str | Path, device: torch.device, dictionary: str | Path | Non
     if dictionary is not None:
         run = run.with_dictionary(dictionary)
     run.model.to(device)
-    return Generator(run)
+    return Generator(run, confidence_for(folder, run.about))
 
 
 def print_outputs(
@@ -55,6 +56,7 @@ def print_outputs(
     glossary: Path | None = None,
     keep: Path | None = None,
     glossary_mode: Mode = "guaranteed",
+    min_confidence: float | None = None,
     device: str = "auto",
     threads: int | None = None,
 ) -> None:
@@ -72,7 +74,14 @@ def print_outputs(
         window, on_all = 1 if typed else WINDOW, here.world_size > 1
         terms = None if glossary is None and keep is None else generator.glossary(glossary, keep, glossary_mode)
         outputs = generator.stream(
-            lines, settings, locations=html is not None, tags=tagged, glossary=terms, window=window, on_all=on_all
+            lines,
+            settings,
+            locations=html is not None,
+            tags=tagged,
+            glossary=terms,
+            min_confidence=min_confidence,
+            window=window,
+            on_all=on_all,
         )
         if html is None or not here.first:  # only one process may write the page
             _print(outputs, kind, settings)
@@ -125,7 +134,9 @@ def _printed(outputs: Iterable[Output], kind: Kind, settings: Search) -> Iterato
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
+    kept = 0
     for output in outputs:
+        kept += output.fallback
         if output.warning is not None:
             say(f"line {output.line:,}: {output.warning}")
         if kind == "show":
@@ -139,3 +150,5 @@ def _printed(outputs: Iterable[Output], kind: Kind, settings: Search) -> Iterato
                 print(text if settings.nbest == 1 else f"{each.line} ||| {text} ||| {each.score:.4f}")
         sys.stdout.flush()
         yield output
+    if kept:
+        say(f"of {kept:,} lines the source was kept: the confidence of what the model wrote was too low")

@@ -22,6 +22,7 @@ from pointing.corpus.batches import CandidateTranslations, candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis, search
+from pointing.generation.confidence import Confidence
 from pointing.generation.glossary import Glossary, Kept, Mode, Terms, make_terms
 from pointing.generation.options import SearchOptions, each_line, search_settings
 from pointing.generation.output import Output
@@ -43,8 +44,10 @@ MOST_SCORES = 1 << 24  # of one step: sources × hypotheses × shortlist words
 class Generator:
     """A trained model with all that it takes to use it on raw lines."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, confidence: Confidence | None = None) -> None:
+        """`confidence` says how sure to be of an output."""
         self.lexicon, self.model = run.lexicon, run.model
+        self.confidence = confidence
         self.read = LineReader(run.lexicon)
         self.translations = CandidateTranslations.of_lexicon(run.lexicon)
         self._for_search: SearchForm[Any] | None = None  # the model as search uses it, from the first search on
@@ -62,7 +65,7 @@ class Generator:
         """The same model; what it copies is written as this dictionary of word pairs translates it."""
         if not isinstance(path, str | Path):
             raise Misuse("a dictionary is a file of word pairs; for your own terms give glossary={term: translation}")
-        other = Generator(Run(self.lexicon.with_dictionary(path), self.model, {}))
+        other = Generator(Run(self.lexicon.with_dictionary(path), self.model, {}), self.confidence)
         other._for_search = self._laid_out()
         return other
 
@@ -81,6 +84,7 @@ class Generator:
         glossary: Glossary | Terms = None,
         keep: Kept = None,
         dictionary: str | Path | None = None,
+        min_confidence: float | None = None,
         **search: Unpack[SearchOptions],
     ) -> Output: ...
 
@@ -95,6 +99,7 @@ class Generator:
         glossary: Glossary | Terms = None,
         keep: Kept = None,
         dictionary: str | Path | None = None,
+        min_confidence: float | None = None,
         **search: Unpack[SearchOptions],
     ) -> list[Output]: ...
 
@@ -103,7 +108,8 @@ class Generator:
 
         `settings` say how to search; each of them may also be given by name: `beam=10`. A glossary (a mapping, a file,
         or what `glossary` made) says how terms are written, `keep` which terms stay as they are, a dictionary how
-        copied words are translated. With `locations` words know where the model looked.
+        copied words are translated. An output of less than `min_confidence` is replaced by its source line. With
+        `locations` words know where the model looked.
         """
         outputs = list(self.stream(lines, settings, **options))
         return outputs[0] if isinstance(lines, str | bytes | bytearray) else outputs
@@ -118,6 +124,7 @@ class Generator:
         glossary: Glossary | Terms = None,
         keep: Kept = None,
         dictionary: str | Path | None = None,
+        min_confidence: float | None = None,
         window: int = WINDOW,
         on_all: bool = False,
         **search: Unpack[SearchOptions],
@@ -128,6 +135,8 @@ class Generator:
         """
         generator = self if dictionary is None else self.with_dictionary(dictionary)
         settings, terms = search_settings(settings, search), generator._terms(glossary, keep)
+        if min_confidence is not None:
+            self.check_confidence(min_confidence)
         if self.read.needs_tags and tags is None:
             raise Misuse("this run was trained on tagged entities: the lines need tags too (generate --tags)")
         if terms is not None and not self.model.output.can_point:
@@ -136,10 +145,18 @@ class Generator:
             raise Misuse(f"window: should be a number of lines, at least 1, not {window!r}")
 
         def work(first: int, lines: list[str | bytes], tags: list[Tagged] | None) -> list[Output]:
-            return generator.run(generator.read(lines, tags, terms), settings, locations=locations, first=first)
+            outputs = generator.run(generator.read(lines, tags, terms), settings, locations=locations, first=first)
+            return outputs if min_confidence is None else [_kept_below(min_confidence, output) for output in outputs]
 
         windows = _windows(each_line(lines), tags, window)
         return chain.from_iterable(_on_all(work, windows) if on_all else starmap(work, windows))
+
+    def check_confidence(self, least: float) -> None:
+        """Refuses a confidence to be reached that is none, or that a run without confidences cannot tell."""
+        if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
+            raise Misuse(f"min_confidence: should be a number from 0 to 1, not {least!r}")
+        if self.confidence is None:
+            raise Misuse("this run cannot tell how sure it is of its outputs: `pointing calibrate RUN` teaches it")
 
     def _terms(self, glossary: Glossary | Terms, keep: Kept) -> Glossary | None:
         if isinstance(glossary, Glossary):
@@ -157,7 +174,7 @@ class Generator:
         """Outputs of lines that were read, numbered from `first`; lines of similar length are searched together."""
         settings = settings or Search()
         target, forms = self.lexicon.tokenization.target, self.lexicon.config.text.forms
-        writer = Writer(self.lexicon.target, target, settings.unk_replace, forms)
+        writer = Writer(self.lexicon.target, target, settings.unk_replace, forms, self.confidence)
         outputs = [writer.write([], line, first + row) for row, line in enumerate(lines)]
         batches = list(self._batches(lines, settings))
 
@@ -206,6 +223,11 @@ class Generator:
         if settings.large_vocabulary is None:
             return None
         return candidates_by_source(batch, settings.large_vocabulary, len(self.lexicon.target), self.translations)
+
+
+def _kept_below(least: float, output: Output) -> Output:
+    """The source line instead of an output that one cannot be sure enough of."""
+    return output if output.confidence is None or output.confidence >= least else output.kept_as_source()
 
 
 @contextmanager

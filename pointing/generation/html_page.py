@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from pointing.generation.output import Output, Token, parts
+from pointing.generation.output import Output, Token, parts, remarks
 from pointing.text.tokenizer import visible
 
 FAINT = 0.01  # attention below this is not shown
@@ -29,6 +29,7 @@ def _pair(output: Output) -> str:
         f'<section id="l{output.line}"><h2>{output.line}</h2>\n'
         f'<p class="source" dir="auto">{_source(output)}</p>\n'
         f'<div><p dir="auto">{_words(output)} {_score(output)}</p>'
+        + "".join(f'<p class="review" dir="auto">{_text(remark)}</p>' for remark in remarks(output))
         + (f"<details><summary>{len(output.alternatives)} more</summary><ol>{more}</ol></details>" if more else "")
         + (f'<p class="warning">{_text(output.warning)}</p>' if output.warning else "")
         + "</div></section>\n"
@@ -37,7 +38,8 @@ def _pair(output: Output) -> str:
 
 def _source(output: Output) -> str:
     line, at, pieces = output.source, 0, []
-    tokens = [token for each in (*reversed(output.alternatives), output) for token in each.tokens]
+    written = [each for each in (*reversed(output.alternatives), output) if not each.fallback]
+    tokens = [token for each in written for token in each.tokens]
     origins = {token.source: token.origin for token in tokens}  # the best output's comes last, and stays
     for position, (start, end) in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True)):
         pieces.append(_text(line.text[at:start]))
@@ -49,6 +51,8 @@ def _source(output: Output) -> str:
 
 def _words(output: Output) -> str:
     """The text as it is delivered, its words marked."""
+    if output.fallback:
+        return _text(output.text)
     return "".join(_text(text) if token is None else _word(text, token, output.line) for text, token in parts(output))
 
 
@@ -65,7 +69,8 @@ def _word(text: str, token: Token, line: int) -> str:
 
 
 def _score(output: Output) -> str:
-    return f"<small>{output.score:.3f}</small>"
+    sure = "" if output.confidence is None or output.review else f", confidence {output.confidence:.2f}"
+    return f"<small>{output.score:.3f}{sure}</small>"
 
 
 def _text(text: str) -> str:
@@ -79,9 +84,11 @@ HEAD = """<!DOCTYPE html>
  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>TITLE</title>
 <style>
-:root { --copied: #0a7d33; --translated: #8a2be2; --glossary: #0a5ca8; --lit: 255, 190, 0; color-scheme: light dark }
+:root { --copied: #0a7d33; --translated: #8a2be2; --glossary: #0a5ca8; --lit: 255, 190, 0; --review: #8a5a00;
+  --review-ground: #fff3d6; color-scheme: light dark }
 @media (prefers-color-scheme: dark) {
-  :root { --copied: #5fd68a; --translated: #c9a0ff; --glossary: #86c2ff; --lit: 190, 120, 0 }
+  :root { --copied: #5fd68a; --translated: #c9a0ff; --glossary: #86c2ff; --lit: 190, 120, 0; --review: #ffcf70;
+    --review-ground: #40310f }
 }
 body { font: 16px/1.7 system-ui, sans-serif; margin: 1em auto; max-width: 75em; padding: 0 1em }
 section { display: grid; grid-template-columns: 2.5em 1fr 1fr; gap: 0 1.5em; border-top: 1px solid #8884 }
@@ -93,6 +100,8 @@ a.copied, a.translated, a.glossary { color: var(--origin); font-weight: bold }
 .copied { --origin: var(--copied) } .translated { --origin: var(--translated) } .glossary { --origin: var(--glossary) }
 .lit, b:target { outline: 2px solid rgb(var(--lit)) }
 small, summary { opacity: .6 } details { margin-bottom: .7em }
+.review { color: var(--review); background: var(--review-ground); border-radius: .3em; padding: 0 .5em;
+  margin: -.4em 0 1em; font-size: .9em; width: fit-content }
 .warning::before { content: "⚠ " }
 @media (max-width: 45em) { section { grid-template-columns: 2.5em 1fr } section > div { grid-column: 2 } }
 </style></head><body>

@@ -37,6 +37,7 @@ class _Keywords(Search):
     keep: Any = None
     dictionary: Any = None
     window: Any = None
+    min_confidence: Any = None
 
 
 def search_settings(settings: Search | None, changes: Mapping[str, Any]) -> Search:

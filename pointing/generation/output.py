@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Floats = npt.NDArray[np.float32]
-WordOrigin = Literal["shortlist", "copied", "translated", "glossary"]
+WordOrigin = Literal["shortlist", "copied", "translated", "glossary", "source"]  # the last: of a line that was kept
 JSON_KEYS = ("text", "origin", "source", "span", "probability", "shortlist")  # of a token; "shortlist" is d_t
 UNKNOWN = "<unk>"  # how UNK is written, where it is asked for
 
@@ -42,15 +42,15 @@ class Token:
             "source": self.source,
             "span": None if self.span is None else list(self.span),
             "output": list(self.output),
-            "probability": round(self.probability, 6),
-            "shortlist": round(self.d, 6),
+            "probability": None if self.origin == "source" else round(self.probability, 6),
+            "shortlist": None if self.origin == "source" else round(self.d, 6),
         }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Token:
         """The token of which `json` gave these values."""
         text, origin, source, span, probability, d = (values[name] for name in JSON_KEYS)
-        return cls(text, origin, source, None if span is None else tuple(span), probability, d)
+        return cls(text, origin, source, None if span is None else tuple(span), probability or 0.0, d or 0.0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,10 @@ class Output:
     tokens: list[Token]
     source: Line = field(repr=False, compare=False)
     alternatives: list[Output] = field(default_factory=list)
+    confidence: float | None = None  # the chrF that is to be expected, from 0 to 1; None if the run was not calibrated
+    review: bool = False  # True if a person should look at it
+    rejected: str | None = None  # what the model wrote, if the source line was kept instead
+    features: npt.NDArray[np.float64] | None = field(default=None, repr=False, compare=False)  # (6,) confidence.py
 
     @property
     def tokenized(self) -> str:
@@ -72,14 +76,28 @@ class Output:
     def warning(self) -> str | None:
         return self.source.warning
 
+    @property
+    def fallback(self) -> bool:
+        """True if this is the source line as it is, because the model's output was not good enough."""
+        return self.rejected is not None
+
+    def kept_as_source(self) -> Output:
+        """The source line, as it is, in the place of this output."""
+        line = self.source
+        tokens = [
+            Token(line.raw(position), "source", position, span, 0.0, 0.0, output=span)
+            for position, span in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True))
+        ]
+        return replace(self, text=line.text, tokens=tokens, review=True, rejected=self.text)
+
     def json(self) -> dict[str, Any]:
         """What `generate --json` prints; with `alternatives` if there are any."""
-        values = {
-            "line": self.line,
-            "text": self.text,
-            "score": round(self.score, 6),
-            "tokens": [token.json() for token in self.tokens],
-        }
+        values: dict[str, Any] = {"line": self.line, "text": self.text, "score": round(self.score, 6)}
+        if self.confidence is not None:
+            values |= {"confidence": round(self.confidence, 4), "review": self.review}
+        if self.rejected is not None:
+            values |= {"fallback": True, "rejected": self.rejected}
+        values["tokens"] = [token.json() for token in self.tokens]
         alternatives = [alternative.json() for alternative in self.alternatives]
         return {**values, "alternatives": alternatives} if alternatives else values
 
@@ -88,7 +106,8 @@ class Output:
         """The output of a line of which `json` gave these values."""
         tokens = placed(values["text"], [Token.from_json(token) for token in values["tokens"]])
         alternatives = [cls.from_json(alternative, source) for alternative in values.get("alternatives", ())]
-        return cls(values["line"], values["text"], values["score"], tokens, source.in_words, alternatives)
+        sure = values.get("confidence"), values.get("review", False), values.get("rejected")
+        return cls(values["line"], values["text"], values["score"], tokens, source.in_words, alternatives, *sure)
 
 
 def placed(text: str, tokens: Sequence[Token]) -> list[Token]:
@@ -147,7 +166,8 @@ def show(output: Output) -> Text:
     from rich.text import Text
 
     line = output.source
-    origins = {token.source: token.origin for token in output.tokens if token.source is not None}
+    tokens = () if output.fallback else output.tokens
+    origins = {token.source: token.origin for token in tokens if token.source is not None}
     shown = Text(no_wrap=False)
     at = 0
     for position, (start, end) in enumerate(zip(line.starts.tolist(), line.ends.tolist(), strict=True)):
@@ -159,9 +179,25 @@ def show(output: Output) -> Text:
     shown.append(visible(line.text[at:]), "dim").append("\n→ ")
     for text, token in parts(output):
         shown.append(visible(text), "" if token is None else STYLES[token.origin])
-        if token is not None and token.source is not None:
+        if token is not None and token.source is not None and not output.fallback:
             shown.append(subscript(token.source), STYLES[token.origin])
+    for remark in remarks(output):
+        shown.append(f"\n  {visible(remark)}", "yellow")
     return shown
 
 
-STYLES = {"shortlist": "", "copied": "bold green", "translated": "bold magenta", "glossary": "bold cyan"}
+def remarks(output: Output) -> list[str]:
+    """What a person should know before using the output."""
+    told = [] if output.confidence is None else [f"confidence {output.confidence:.2f}"]
+    if output.fallback:
+        return [f"⚑ the source was kept, {', '.join(told)}; the model wrote: {output.rejected}"]
+    return [", ".join(["⚑ please review", *told])] if output.review else []
+
+
+STYLES = {
+    "shortlist": "",
+    "copied": "bold green",
+    "translated": "bold magenta",
+    "glossary": "bold cyan",
+    "source": "dim",
+}

@@ -10,6 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from pointing.generation.beam import Hypothesis
+from pointing.generation.confidence import Confidence, features
 from pointing.generation.output import UNKNOWN, Floats, Output, Token, placed
 from pointing.generation.reader import Line, Pieces
 from pointing.text.entities import position_of_entity
@@ -23,13 +24,20 @@ from pointing.text.vocabulary import FIRST, UNK, Vocabulary
 class Writer:
     """Turns choices back into words. With `unk_replace` an UNK becomes the source word where l_t is highest.
 
-    With `forms` words are written and joined as the hypothesis says, else as the tokenizer does it.
+    With `forms` words are written and joined as the hypothesis says, else as the tokenizer does it. With `confidence`
+    outputs say how good they are to be expected.
     """
 
     def __init__(
-        self, target: Vocabulary, tokenizer: Tokenizer, unk_replace: bool = False, forms: bool = False
+        self,
+        target: Vocabulary,
+        tokenizer: Tokenizer,
+        unk_replace: bool = False,
+        forms: bool = False,
+        confidence: Confidence | None = None,
     ) -> None:
         self.target, self.tokenizer, self.unk_replace, self.forms = target, tokenizer, unk_replace, forms
+        self.confidence = confidence
 
     def write(self, hypotheses: Sequence[Hypothesis], line: Line, number: int) -> Output:
         """The best hypothesis, and the others of the list as far as their text differs."""
@@ -38,12 +46,24 @@ class Writer:
             tokens = self.tokens(hypothesis, line)
             text = self._text(tokens, line)
             if text not in different:
-                different[text] = Output(number, text, hypothesis.score, placed(text, tokens), line.in_words)
+                different[text] = self._output(hypothesis, line, number, text, tokens)
         if not different:  # an empty line has no hypothesis, and an empty output
             return Output(number, "", 0.0, [], line.in_words)
         best, *alternatives = different.values()
         best.alternatives.extend(alternatives)
         return best
+
+    def _output(self, hypothesis: Hypothesis, line: Line, number: int, text: str, tokens: Sequence[Token]) -> Output:
+        copied: set[int | None] = {choice - len(self.target) for choice in hypothesis.choices.tolist()}
+        if line.pieces is None:  # words that were put in an UNK's or an entity's place, or are a term
+            copied |= {token.source for token in tokens}
+        numbers = features(hypothesis, line, copied)
+        output = Output(number, text, hypothesis.score, placed(text, tokens), line.in_words, features=numbers)
+        if self.confidence is None:
+            return output
+        confidence = float(self.confidence.of(numbers))
+        review = confidence < self.confidence.review_below or line.warning is not None
+        return replace(output, confidence=confidence, review=review)
 
     def _text(self, tokens: Sequence[Token], line: Line) -> str:
         """The tokens as a line: as their forms say, or as a detokenizer joins them."""

@@ -18,6 +18,7 @@ from pointing.corpus.examples import Corpus, Split
 from pointing.corpus.preparation import prepare
 from pointing.corpus.statistics import corpus_warnings
 from pointing.errors import Failure, Misuse, Stopped
+from pointing.evaluation.calibration import calibrate_trained
 from pointing.model.decoder import not_training
 from pointing.model.run import MODEL, SETTINGS, STATE, check_free, read_header, start_run, write_tensors
 from pointing.system.progress import Progress, progress, say
@@ -57,7 +58,9 @@ def train(
         for warning in corpus_warnings(prepared, config) if world.first else ():
             say(f"warning: {warning}")
         state = Trainer(config, prepared, folder, world, resume, begins_with).run()
-        return _summary(state, config.training, folder) if world.first else None
+    if world.first:  # the other processes are done
+        calibrate_trained(folder, config, world.device)
+    return _summary(state, config.training, folder) if world.first else None
 
 
 def _summary(state: State, settings: Training, folder: Path) -> dict[str, Any]:

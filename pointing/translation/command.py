@@ -31,6 +31,9 @@ def translate(
     glossary: Annotated[Path | None, typer.Option(help="TSV of terms and how they are to be written.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Terms that stay as they are, one a line.")] = None,
     glossary_mode: Annotated[str, typer.Option(help="guaranteed: each term once; or encouraged.")] = "guaranteed",
+    min_confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="What has less stays untranslated, and is listed.")
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the summary and all entries as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page for review, side by side.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
@@ -51,6 +54,7 @@ def translate(
         source_column=source_column,
         target_column=target_column,
         encoding=encoding,
+        min_confidence=min_confidence,
     )
     terms = Terms(glossary, keep, parse_mode(glossary_mode))
     search = checked(Search, {"beam": beam, **parse_changes(changes or ())})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from pointing.config import Search
@@ -57,10 +57,13 @@ class Result:
     reason: str | None = None  # why it failed
     rejected: tuple[str, ...] = ()  # translations that failed the check, best first
     scores: tuple[float, ...] = ()  # of each line that was searched
+    confidence: float | None = None  # the lowest of its lines; None if the run was not calibrated
+    review: bool = False  # True if the run says that a person should look at one of its lines
 
     def failed(self, reason: str) -> Result:
         """The same unit as it was before, its translation rejected after all."""
-        return Result(self.unit, "failed", self.unit.targets, reason=reason, rejected=self.texts)
+        was = self.unit.targets
+        return replace(self, status="failed", texts=was, origins=(), scores=(), reason=reason, rejected=self.texts)
 
     def json(self) -> dict[str, Any]:
         values: dict[str, Any] = {
@@ -76,6 +79,8 @@ class Result:
             values |= {"scores": [round(score, 6) for score in self.scores]}
         if self.status == "failed":
             values |= {"reason": self.reason, "rejected": list(self.rejected)}
+        if self.confidence is not None:
+            values |= {"confidence": round(self.confidence, 4), "review": self.review}
         return values
 
 
@@ -83,12 +88,14 @@ class Result:
 class Filler:
     """A generator, how it searches, and what it has said so far.
 
-    `more` are further keyword arguments of the generator, passed on as they are.
+    `more` are further keyword arguments of the generator, passed on as they are. What has less than `min_confidence`
+    stays untranslated.
     """
 
     generator: Translates
     search: Search
     protect: Protector
+    min_confidence: float | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     outputs: dict[str, Output] = field(default_factory=dict)  # of each different line
 
@@ -105,7 +112,7 @@ class Filler:
                 split[unit.number] = [pieces(text, self.protect, accelerators) for text in unit.sources]
         self._search(piece for texts in split.values() for text in texts for piece in text)
         for number, texts in split.items():
-            results[number] = self._result(document, document.units[number], texts)
+            results[number] = self._sure_enough(self._result(document, document.units[number], texts))
         return [results[unit.number] for unit in document.units]
 
     def _search(self, lines: Iterable[Piece]) -> None:
@@ -120,7 +127,7 @@ class Filler:
     def _result(self, document: Document, unit: Unit, texts: Sequence[Sequence[Piece]]) -> Result:
         done: list[str] = []
         origins: list[tuple[Origin, ...]] = []
-        scores: list[float] = []
+        outputs: list[Output] = []
         for number, lines in enumerate(texts):
             if unit.state == "empty" and unit.targets[number : number + 1] not in ((), ("",)):
                 done.append(unit.targets[number])  # a form of a plural that somebody has written
@@ -134,14 +141,30 @@ class Filler:
                 translation = line.core if output is None else output.text
                 restored = line.restored(translation)
                 if output is not None:
-                    scores.append(output.score)
+                    outputs.append(output)
                     copied += self._origins(output, line, text, restored)
                 text += restored
             if (reason := message_problem(unit.sources[number], text)) is not None:
                 return Result(unit, "failed", unit.targets, reason=f"the translation {reason}", rejected=(text,))
             done.append(text)
             origins.append(tuple(copied))
-        return Result(unit, "filled", tuple(done), tuple(origins), scores=tuple(scores))
+        told = [output.confidence for output in outputs if output.confidence is not None]
+        return Result(
+            unit,
+            "filled",
+            tuple(done),
+            tuple(origins),
+            scores=tuple(output.score for output in outputs),
+            confidence=min(told, default=None),
+            review=any(output.review for output in outputs),
+        )
+
+    def _sure_enough(self, result: Result) -> Result:
+        """The result, or the unit as it was if the model is not sure enough of its translation."""
+        least, confidence = self.min_confidence, result.confidence
+        if result.status != "filled" or least is None or confidence is None or confidence >= least:
+            return result
+        return replace(result, review=True).failed(f"its confidence is {confidence:.2f}, less than {least:g}")
 
     def _choice(self, document: Document, unit: Unit, line: Piece) -> tuple[Output | None, str | None, tuple[str, ...]]:
         """The best output of a line that passes all checks; else why the best one fails, and all that failed."""
@@ -191,13 +214,17 @@ def _too_long(unit: Unit) -> str | None:
 
 
 def provenance(result: Result) -> str:
-    """What was copied, and from where, for a translator's comment; characters are counted from 1."""
+    """Whether to review it, what was copied, and from where, for a translator's comment; characters count from 1."""
     parts = []
     for form, origins in enumerate(result.origins):
         told = [f"{each.origin} «{each.text}» ({_characters(*each.span)})" for each in origins]
         if told:
             parts.append(f"[{form}] " * (len(result.origins) > 1) + ", ".join(told))
-    return "; ".join(parts) or ("no word was copied" if result.scores else "copied as it is: there are no words in it")
+    if not parts:
+        parts = ["no word was copied" if result.scores else "copied as it is: there are no words in it"]
+    if result.review and result.confidence is not None:
+        parts.insert(0, f"please review, confidence {result.confidence:.2f}")
+    return "; ".join(parts)
 
 
 def _characters(start: int, end: int) -> str:

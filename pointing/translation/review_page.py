@@ -45,6 +45,7 @@ def _overview(summary: Summary) -> str:
     counts = summary.counts()
     tiles = [
         ("filled", counts["filled"], "filled"),
+        ("review", counts["review"], "flagged ⚑"),
         ("failed", counts["failed"], "left empty"),
         ("left", counts["left"], "as they were"),
         ("copied", counts["copied_names"], "copied names"),
@@ -83,9 +84,13 @@ def _row(result: Result, name: str, fuzzy: bool) -> str:
         rejected = "".join(f"<li>{_cut(text)}</li>" for text in result.rejected[:MOST_REJECTED])
         more = f"<details><summary>what did not pass</summary><ol>{rejected}</ol></details>" if rejected else ""
         targets.append(f'<p class="reason">{_text(result.reason)}</p>{more}')
+    flagged = result.review and result.status == "filled"
+    told = '<em class="review">⚑ please review</em>' if flagged else ""
+    if result.confidence is not None:
+        told += f"<small>confidence {result.confidence:.2f}</small>"
     return (
-        f'<section id="{name}" data-kind="{result.status}">'
-        f'<aside><a href="#{name}">{unit.line}</a><em class="{kind}">{badge}</em></aside>'
+        f'<section id="{name}" data-kind="{result.status}"{" data-review" * flagged}>'
+        f'<aside><a href="#{name}">{unit.line}</a><em class="{kind}">{badge}</em>{told}</aside>'
         f'<div class="source">{context}{"".join(sources)}</div><div class="target">{"".join(targets)}</div></section>\n'
     )
 

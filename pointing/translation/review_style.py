@@ -31,6 +31,7 @@ h1 span { font-weight: normal; color: var(--soft); font-size: .7em }
   color: var(--soft) }
 .tiles li b { font-size: 1.25em; color: var(--ink) }
 .tiles .filled b, .tiles .copied b { color: var(--copied) } .tiles .failed:not(.none) b { color: var(--bad) }
+.tiles .review:not(.none) b { color: var(--bad) }
 .tiles .glossary b { color: var(--glossary) } .tiles .none b { color: var(--soft) }
 .verdict, .note { margin: .3em 0; color: var(--soft); overflow-wrap: anywhere }
 .verdict.good { color: var(--copied) } .verdict.good::before { content: "✓ " }
@@ -46,7 +47,7 @@ nav label:has(:focus-visible), a:focus-visible, b:focus-visible { outline: 2px s
 nav output { color: var(--soft); margin-left: auto }
 main { margin-top: 1em }
 main > div { background: var(--card); border: 1px solid var(--rule); border-radius: .6em; overflow: clip }
-section { display: grid; grid-template-columns: 8.5em 1fr 1fr; border-top: 1px solid var(--rule); margin-top: -1px }
+section { display: grid; grid-template-columns: 9.5em 1fr 1fr; border-top: 1px solid var(--rule); margin-top: -1px }
 section:target { outline: 2px solid var(--lit); outline-offset: -2px }
 section[hidden] { display: none }
 aside, section > div { padding: .7em 1em; min-width: 0 } section > div { border-left: 1px solid var(--rule) }
@@ -56,6 +57,8 @@ aside { display: flex; flex-direction: column; align-items: flex-start; gap: .2e
 aside a { color: var(--soft); text-decoration: none; font-variant-numeric: tabular-nums }
 em { font-style: normal; font-size: .75em; line-height: 1.5; border-radius: .4em; padding: 0 .5em; white-space: nowrap }
 em.filled, em.fuzzy { background: var(--review-ground); color: var(--review) }
+em.review { background: var(--bad-ground); color: var(--bad); font-weight: 600 }
+aside small { color: var(--soft); font-size: .75em; white-space: nowrap }
 em.failed { background: var(--bad-ground); color: var(--bad) } em.left { background: var(--span-ground); color:
   var(--soft) }
 p { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere } p + p { margin-top: .4em }
@@ -84,6 +87,7 @@ details { color: var(--soft); font-size: .9em } details ol { margin: .3em 0; pad
 <input type="search" id="typed" placeholder="filter by typing" aria-label="filter by typing">
 <label><input type="radio" name="kind" value="" checked>all</label>
 <label><input type="radio" name="kind" value="filled">filled</label>
+<label><input type="radio" name="kind" value="review">⚑ flagged</label>
 <label><input type="radio" name="kind" value="failed">left empty</label>
 <label><input type="radio" name="kind" value="left">as they were</label>
 <output id="shown"></output>
@@ -98,7 +102,8 @@ function filter() {
   const words = typed.value.toLowerCase().trim(), kind = document.querySelector("[name=kind]:checked").value;
   let count = 0;
   for (const [row, text] of rows) {
-    const fits = (!kind || row.dataset.kind === kind) && text.includes(words);
+    const isKind = !kind || row.dataset.kind === kind || (kind === "review" && "review" in row.dataset);
+    const fits = isKind && text.includes(words);
     row.hidden = !fits;
     count += fits;
   }

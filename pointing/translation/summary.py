@@ -35,6 +35,7 @@ class Summary:
             "filled": statuses.count("filled"),
             "left": statuses.count("left"),
             "failed": statuses.count("failed"),
+            "review": sum(result.review for result in self.results if result.status == "filled"),
             "copied_names": sum(each.origin == "copied" and each.is_name for each in origins),
             "placeholders": sum(each.is_span for each in origins),
             "translated_words": sum(each.origin == "translated" for each in origins),
@@ -61,6 +62,7 @@ class Summary:
             f"{counts['left']:,} left as they were",
         ]
         parts += [f"{counts['failed']:,} failed"] if counts["failed"] else []
+        parts += [f"{counts['review']:,} of the filled ones flagged for review"] if counts["review"] else []
         words = [
             f"{counts['copied_names']:,} copied names",
             f"{counts['placeholders']:,} placeholders",

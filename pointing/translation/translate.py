@@ -42,6 +42,7 @@ class Options:
     source_column: str | None = None
     target_column: str | None = None
     encoding: str = "utf-8"  # of tables and text
+    min_confidence: float | None = None  # what has less stays untranslated
 
     def wants(self, unit: Unit) -> bool:
         return unit.state == "empty" or self.everything or (self.fuzzy_too and unit.state == "fuzzy")
@@ -100,7 +101,8 @@ def fill(job: Job, generator: Translates, search: Search, patterns: Sequence[str
     What the user's `patterns` match must be kept, too. `more` are further arguments of the generator's `stream`.
     """
     search = search.model_copy(update={"nbest": search.beam})  # every hypothesis may be the one that passes
-    filler = Filler(generator, search, Protector(PRESETS["software"], patterns), more)
+    protect = Protector(PRESETS["software"], patterns)
+    filler = Filler(generator, search, protect, job.options.min_confidence, more)
     summaries = []
     for document in job.documents:
         results = filler.results(document, job.options.wants, accelerators=document.kind != "text")
@@ -193,5 +195,7 @@ def translate(
     for note in (note for document in job.documents for note in document.notes):
         say(note)
     generator = load_generator(run, device, dictionary)
+    if options.min_confidence is not None:
+        generator.check_confidence(options.min_confidence)
     glossary = generator.glossary(*terms) if terms.glossary or terms.keep else None
     return fill(job, generator, search, config.text.protect_patterns, glossary=glossary)

@@ -313,3 +313,59 @@ def test_without_msgfmt_that_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     (summary,) = translated(write(tmp_path / "a.po", "x"))
     assert "msgfmt --check-format: msgfmt not found" in summary.text()
+
+
+SURE = {"fine": 0.9, "foreign": 0.31, "doubtful": 0.45}
+
+
+def test_what_the_model_is_not_sure_enough_of_stays_untranslated_and_is_listed_with_its_number(tmp_path):
+    path = write(tmp_path / "app.po", "fine", "foreign", "fine\\nforeign", "doubtful", "%s")
+    translator = StandIn(confidence=SURE.get)
+    (summary,) = translated(path, translator, Options(min_confidence=0.4), html=tmp_path / "page.html")
+    assert [entry.msgstr for entry in polib.pofile(str(tmp_path / "app.fr.po"))] == ["FINE", "", "", "DOUBTFUL", "%s"]
+    assert [result.confidence for result in summary.results] == [0.9, 0.31, 0.31, 0.45, None]
+    assert [result.review for result in summary.results] == [False, True, True, True, False]
+    assert summary.results[2].rejected == ("FINE\nFOREIGN",)
+    assert f"{path}:9: left, its confidence is 0.31, less than 0.4" in summary.text()
+    assert "3 filled, 0 left as they were, 2 failed, 1 of the filled ones flagged for review" in summary.text()
+    units = summary.json()["units"]
+    assert (units[1]["confidence"], units[1]["review"], units[1]["rejected"]) == (0.31, True, ["FOREIGN"])
+    assert "confidence" not in units[4]
+    assert summary.json()["review"] == 1
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("⚑ please review</em><small>confidence 0.45</small>") == 1
+    assert page.count("data-review>") == page.count("⚑ please review</em>") == 1
+    assert "<small>confidence 0.90</small>" in page
+    assert 'value="review"' in page
+
+
+def test_without_confidences_nothing_is_said_of_them(tmp_path):
+    (summary,) = translated(write(tmp_path / "app.po", "fine"), options=Options(min_confidence=0.4))
+    assert summary.results[0].texts == ("FINE",)
+    assert "review" not in summary.text()
+    assert "confidence" not in summary.json()["units"][0]
+
+
+@pytest.mark.parametrize("comments", [True, False])
+def test_a_flag_is_a_comment_where_comments_are_asked_for(tmp_path, comments):
+    path = write(tmp_path / "app.po", "fine", "doubtful")
+    options = Options(provenance=comments)
+    translated(path, StandIn(confidence=SURE.get), options)
+    fine, doubtful = polib.pofile(str(tmp_path / "app.fr.po"))
+    assert fine.tcomment == ("pointing: no word was copied" if comments else "")
+    assert doubtful.tcomment == ("pointing: please review, confidence 0.45; no word was copied" if comments else "")
+    units = '<trans-unit id="1"><source>doubtful</source></trans-unit>'
+    body = f'<file original="a" source-language="en" target-language="fr" datatype="x"><body>{units}</body></file>'
+    (tmp_path / "a.xlf").write_text(f'<xliff version="1.2">{body}</xliff>')
+    translated(tmp_path / "a.xlf", StandIn(confidence=SURE.get), options)
+    note = '<note from="pointing">please review, confidence 0.45; no word was copied</note>'
+    assert (note in (tmp_path / "a.fr.xlf").read_text()) == comments
+
+
+def test_a_least_confidence_without_a_calibrated_run_names_the_command(run, tmp_path):
+    path = write(tmp_path / "app.po", "a")
+    for command in (["translate", run, path, "-o", tmp_path / "x.po"], ["generate", run, path]):
+        code, text = tiny.said(*command, "--min-confidence", "0.5")
+        assert (code, text.count("\n")) == (2, 1)
+        assert "`pointing calibrate RUN`" in text
+    assert not (tmp_path / "x.po").exists()
