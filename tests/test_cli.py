@@ -21,7 +21,7 @@ def pointing(*arguments, folder=None, **environment):
 
 def test_every_verb_explains_itself():
     listed = pointing("--help").stdout
-    for verb in ("demo", "prepare", "train", "generate", "evaluate", "plot", "dictionary", "data", "reproduce"):
+    for verb in ("demo", "init", "prepare", "train", "generate", "evaluate", "plot", "dictionary", "data", "reproduce"):
         assert verb in listed
         result = pointing(verb, "--help")
         assert result.returncode == 0

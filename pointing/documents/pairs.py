@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -26,6 +26,7 @@ from pointing.documents.raw_file import LARGEST, decoded, read_bytes
 from pointing.documents.tables import read_rows
 from pointing.documents.xliff import Xliff
 from pointing.errors import Misuse
+from pointing.text.accelerators import without_accelerator
 from pointing.text.languages import language_of_name
 from pointing.text.protected import PRESETS, Protector
 
@@ -37,6 +38,9 @@ INSTEAD = {  # of files that cannot be read
 }
 _SPACES = re.compile(r"[^\S\u00a0\u202f]+")  # but no-break spaces, which are part of how a language is written
 _HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")  # JSON can write them, UTF-8 cannot
+
+_PLAIN_WORD = re.compile(r"(?<!\S)[^\W\d_]{2,}(?!\S)")  # which no protected span but a tag or {{…}} can hold
+_MAY_HAVE_PARTS = re.compile(r"\s\s|[\t\r\n<{]")
 
 
 class Pair(NamedTuple):
@@ -221,10 +225,7 @@ def _add_lines(found: PairsOfFile, message: Pair, protector: Protector) -> None:
         if re.search(wrong, source) or re.search(wrong, target):
             found.leave_out(reason, line)
             return
-    sides: list[Sequence[str]] = [
-        [piece.core for piece in pieces(text.strip(), protector, accelerators=True) if piece.is_asked]
-        for text in (source, target)
-    ]
+    sides = [_parts(text.strip(), protector) for text in (source, target)]
     if len(sides[0]) != len(sides[1]):
         if "\n" in source.strip() or "\n" in target.strip():
             found.leave_out("lines that do not match", line)
@@ -235,6 +236,13 @@ def _add_lines(found: PairsOfFile, message: Pair, protector: Protector) -> None:
         return
     for left, right in zip(*sides, strict=True):
         found.pairs.append(Pair(line, _one_line(left), _one_line(right), key))
+
+
+def _parts(text: str, protector: Protector) -> list[str]:
+    """The parts of a text that have words, without accelerators."""
+    if _PLAIN_WORD.search(text) and not _MAY_HAVE_PARTS.search(text):
+        return [without_accelerator(text)[0]]  # what `pieces` would say, in a fraction of its time
+    return [piece.core for piece in pieces(text, protector, accelerators=True) if piece.is_asked]
 
 
 def _one_line(text: str) -> str:

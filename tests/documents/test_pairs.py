@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from pointing.documents import pairs
 from pointing.documents.columns import Wanted
+from pointing.documents.message import pieces
 from pointing.documents.pairs import is_data, is_table, read_pairs
 from pointing.errors import Misuse
+from pointing.text.protected import PRESETS, Protector
 
 
 def read(folder, content, name="t.csv", source=None, target=None, key=None, languages=("en", "fr")):
@@ -91,6 +93,19 @@ def test_lines_columns_and_accelerators_are_taken_apart(tmp_path):
     found = read(tmp_path, table)
     assert texts(found) == [("Open", "Ouvrir"), ("show help", "montrer l'aide"), ("R&D", "R&D")]
     assert found.left_out == {"no word": 1}
+
+
+PROTECTOR = Protector(PRESETS["software"])
+SPANS = ["%s", "% of", "{name}", "{{ x }}", "<b>", "<a href='x y'>", "--help", "a@b.org", "$HOME", "C:\\Program"]
+WORDS = ["file", "é", "_Open", "E&xit", "~x", "1.2.3", "Ctrl+Q", "\u00a0:", "...", "日本", "Files"]
+TEXT = st.lists(st.sampled_from(SPANS + WORDS) | st.text(max_size=4))
+
+
+@given(TEXT, st.sampled_from([" ", "  ", "\n", ""]))
+def test_the_quick_way_to_parts_is_the_same(words, space):
+    text = space.join(words).strip()
+    slow = [piece.core for piece in pieces(text, PROTECTOR, accelerators=True) if piece.is_asked]
+    assert pairs._parts(text, PROTECTOR) == slow
 
 
 def test_text_with_tabs(tmp_path):

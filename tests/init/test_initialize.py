@@ -8,7 +8,6 @@ import torch
 import user_table
 
 from pointing.config import Table
-from pointing.corpus.examples import Corpus
 from pointing.corpus.preparation import prepare
 from pointing.errors import Misuse
 from pointing.init.initialize import initialize, settings_for, settings_name, time_in_words
@@ -179,7 +178,3 @@ def test_processes_of_torchrun_do_not_all_write_settings(here, monkeypatch):
     Path("new.csv").write_text("en,fr\na,b\n")
     with pytest.raises(Misuse, match=r"new\.csv: on several processes, write settings first: `pointing init`"):
         settings_for(Path("new.csv"), None)
-
-
-def test_a_corpus_can_be_opened_from_its_folder(here):
-    assert Corpus(Path("corpora/my strings")).about["statistics"]["train"]["pairs"] == 160
