@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pointing.errors import Misuse
+from pointing.text.languages import language_of_name
 
 NAMES = (("source", "target"), ("src", "tgt"), ("msgid", "msgstr"), ("source", "translation"), ("text", "translation"))
 
@@ -45,7 +46,8 @@ def _choose(names: Sequence[str], wanted: Wanted, path: Path) -> Columns:
     found = [pair for pair in _pairs(names, wanted) if wanted.source in (None, pair[0])]
     found = [pair for pair in found if wanted.target in (None, pair[1])]
     if not found:
-        told = "--source-column" if wanted.source is None else "--target-column"
+        needed = {"--source-column": wanted.source, "--target-column": wanted.target}
+        told = " and ".join(option for option, name in needed.items() if name is None)
         raise Misuse(f"which columns hold source and translation is not clear: give {told}; there are: {there}", path)
     source, target = found[0]
     new = "" if target in names else ", which is new"
@@ -59,6 +61,7 @@ def _pairs(names: Sequence[str], wanted: Wanted) -> list[tuple[str, str]]:
     for source, target in [*NAMES, tuple(map(column_key, wanted.languages))]:
         if source in by_key and target in by_key:
             pairs.append((by_key[source], by_key[target]))
+    pairs += _by_language(names, wanted.languages)
     if pairs:
         return pairs
     if wanted.source is not None or wanted.target is not None:
@@ -75,6 +78,16 @@ def _pairs(names: Sequence[str], wanted: Wanted) -> list[tuple[str, str]]:
     if len(names) == 1:
         return [(names[0], wanted.languages[1])]
     return []
+
+
+def _by_language(names: Sequence[str], languages: tuple[str, str]) -> list[tuple[str, str]]:
+    """The columns that are named after the languages, such as `Text (EN)` and `Text (DE)`; the second may be new."""
+    source, target = (
+        [name for name in names if language_of_name(name) == language_of_name(language)] for language in languages
+    )
+    if len(source) != 1 or len(target) > 1 or (not target and len(names) == 2):
+        return []
+    return [(source[0], target[0] if target else languages[1])]
 
 
 def _sources(wanted: Wanted) -> list[str]:

@@ -115,6 +115,9 @@ class _Table:
         cells = ", ".join(map(repr, cut)) + ", …" * (len(self.first) > MOST_SHOWN)
         return f"the first row has {cells}" if self.header is None else f"there are: {cells}"
 
+    def empty_cells(self, place: int) -> int:
+        return sum(place >= len(row) or not row[place].strip() for row in self.rows)
+
     def holds_text(self, place: int) -> bool:
         cells = [row[place] for row in self.rows if place < len(row) and row[place].strip()]
         return sum(" " in cell.strip() for cell in cells) >= LEAST_SHARE * max(1, len(cells))
@@ -128,7 +131,7 @@ def _guess(
     if table.width == 1:
         raise Misuse(f"there is only one column, but source and translation need two; {table.columns()}", table.path)
     if source is None and target is None:
-        if table.header is not None and (named := _by_names(table.header, free, wanted.languages)):
+        if table.header is not None and (named := _by_names(table, table.header, free, wanted.languages)):
             return named
         texts = [place for place in free if table.holds_text(place)]
         both = texts if len(texts) == 2 else free
@@ -140,12 +143,18 @@ def _guess(
         if len(others) == 1:
             other = others[0]
             return other if source is None else source, other if target is None else target, "the other column"
-    told = "source_column and target_column (--source-column, --target-column)"
+    told = "source_column and target_column in the settings, or `pointing init --source-column … --target-column …`"
     raise Misuse(f"which columns hold source and translation is not clear: give {told}; {table.columns()}", table.path)
 
 
-def _by_names(header: Sequence[str], free: Sequence[int], languages: tuple[str, str]) -> tuple[int, int, str] | None:
-    """The columns with the names of two languages, or with two usual names."""
+def _by_names(
+    table: _Table, header: Sequence[str], free: Sequence[int], languages: tuple[str, str]
+) -> tuple[int, int, str] | None:
+    """The columns with the names of two languages, or with two usual names.
+
+    Of two languages the one with more empty cells is translated into; else the other one than English, from which most
+    strings are translated; else the one on the right.
+    """
     codes = {place: language_of_name(header[place]) for place in free}
     named = [place for place in free if codes[place] is not None]
     by_code = {codes[place]: place for place in reversed(named)}
@@ -153,7 +162,8 @@ def _by_names(header: Sequence[str], free: Sequence[int], languages: tuple[str, 
     if source != target and source in by_code and target in by_code:
         return by_code[source], by_code[target], f"by data.languages, {source} and {target}"
     if len(named) == 2:
-        return named[0], named[1], "by the names of languages"
+        first, second = sorted(named, key=lambda place: (table.empty_cells(place), codes[place] != "en"))
+        return first, second, "by the names of languages"
     by_key = {column_key(header[place]): place for place in reversed(free)}
     for names in PAIRS_OF_NAMES:
         if names[0] in by_key and names[1] in by_key:

@@ -59,7 +59,7 @@ class Initialized:
         lines = [
             f"pairs: {', '.join(f'{pairs:,} {name}' for name, pairs in findings.splits.items())}",
             *(f"left out: {count:,} with {reason}" for reason, count in self.left_out.items()),
-            f"languages: {source} → {target}",
+            f"languages: {source} → {target}{self._other_way()}",
             f"lengths: {findings.lengths[0]:.1f} → {findings.lengths[1]:.1f} tokens on average, "
             f"99 of 100 pairs within {findings.longest}",
             f"words that the target copies from the source: {findings.copied_share:.1%}",
@@ -74,6 +74,15 @@ class Initialized:
             f"{self.settings}: {time_in_words(self.minutes)}, {self.config.training.updates:,} updates",
         ]
         return "\n".join(lines)
+
+    def _other_way(self) -> str:
+        """How to turn the direction around, where it was guessed and can be meant otherwise."""
+        source, target = self.findings.guessed_languages
+        if source is None or target is None or self.findings.summarizes:
+            return ""
+        if source == target:
+            return "; the same language on both sides: if that is wrong, give --source-column and --target-column"
+        return f" (the other way round: --languages {target} {source})"
 
     def json(self) -> dict[str, Any]:
         return {
@@ -108,7 +117,9 @@ def initialize(
 ) -> Initialized:
     """Writes `settings` for the files. The corpus is prepared below `corpora`, where `pointing train` looks for it."""
     if settings.exists():
-        raise Misuse("there is such a file already: train with it, or give another name with --out", settings)
+        raise Misuse(
+            "there is such a file already: train with it, remove it, or give another name with --out", settings
+        )
     if not settings.parent.is_dir():
         raise Misuse("there is no such folder to write into", settings.parent)
     for file in files:
