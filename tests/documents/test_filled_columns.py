@@ -140,3 +140,15 @@ def test_keys_of_objects_are_always_names():
     columns = choose("foo,bar", rows=["x,y"], has_header=True)
     assert columns.header == ["foo", "bar"]
     assert "first row" not in columns.guess
+
+
+def test_of_two_languages_the_one_with_empty_cells_is_the_target():
+    rows = [["fr", "de"], ["", "Guten Tag"], ["Bonsoir", "Guten Abend"]]
+    columns = choose_filled_columns(rows, Wanted(languages=("en", "it")), None, Path("t.csv"))
+    assert (columns.source, columns.target) == (1, 0)
+
+
+def test_of_two_languages_english_is_the_source():
+    rows = [["id", "Text (DE)", "Text (EN)"], ["1", "Guten Tag", "Good day"], ["2", "Guten Abend", "Good evening"]]
+    columns = choose_filled_columns(rows, Wanted(), None, Path("t.csv"))
+    assert (columns.source, columns.target) == (2, 1)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pointing.documents.columns import Wanted
+from pointing.documents.columns import Wanted, choose_columns
 from pointing.documents.document import Fill
 from pointing.documents.json_lines import JsonLines
 from pointing.documents.tables import DelimitedTable
@@ -59,7 +59,7 @@ def test_columns_are_found(header, source, target, columns):
 @pytest.mark.parametrize(
     ("header", "source", "target", "message"),
     [
-        ("a,b,c", None, None, "not clear: give --source-column; there are: 'a', 'b', 'c'"),
+        ("a,b,c", None, None, "not clear: give --source-column and --target-column; there are: 'a', 'b', 'c'"),
         ("a,b,c", "a", None, "give --target-column"),
         ("a,b,c", "x", "b", "there is no column 'x'"),
         ("a,b,c", "a", "a", "are the same"),
@@ -146,3 +146,15 @@ def test_json_that_is_no_text_is_left():
 def test_broken_json_is_refused_with_its_line(text, message):
     with pytest.raises(Misuse, match=message):
         json_lines(text)
+
+
+@pytest.mark.parametrize("header", ["ID,Text (DE),Text (EN)", "id,German,English", "id,de_DE,en_US"])
+def test_columns_are_known_by_the_names_of_the_runs_languages(header):
+    names = header.split(",")
+    columns = choose_columns(names, Wanted(languages=("en", "de")), Path("t.csv"))
+    assert (columns.source, columns.target) == (names[2], names[1])
+
+
+def test_a_missing_column_of_the_runs_language_is_new():
+    columns = choose_columns(["ID", "Screen", "Text (EN)"], Wanted(languages=("en", "de")), Path("t.csv"))
+    assert (columns.source, columns.target) == ("Text (EN)", "de")

@@ -33,13 +33,16 @@ def test_init_writes_settings_and_says_what_is_next(pointing):
     code, out, err = pointing("init", "my strings.csv", "--minutes", 0.1)
     assert code == 0
     assert err == "my strings.csv: source column 'English', target column 'French' (by data.languages, en and fr)\n"
-    assert out.startswith("pairs: 160 train, 20 dev, 20 test\nlanguages: en → fr\n")
+    assert out.startswith(
+        "pairs: 160 train, 20 dev, 20 test\nlanguages: en → fr (the other way round: --languages fr en)\n"
+    )
     assert out.endswith("\n\nNext:\n  pointing train 'my strings.yaml'\n")
     assert read_config("my strings.yaml").data.train.files == (Path("my strings.csv"),)
     code, out, err = pointing("init", "my strings.csv")
     assert (code, out) == (2, "")
     assert err == (
-        "pointing: my strings.yaml: there is such a file already: train with it, or give another name with --out\n"
+        "pointing: my strings.yaml: there is such a file already: train with it, remove it, or give another name with "
+        "--out\n"
     )
 
 

@@ -66,7 +66,7 @@ def test_what_is_said_by_hand(here):
     lines = here.text().splitlines()
     assert lines[:3] == [
         "pairs: 160 train, 20 dev, 20 test",
-        "languages: en → fr",
+        "languages: en → fr (the other way round: --languages fr en)",
         "lengths: 5.0 → 5.0 tokens on average, 99 of 100 pairs within 5",
     ]
     assert "words that the target copies from the source: 20.0%" in lines
@@ -100,7 +100,7 @@ def test_times_in_words(monkeypatch):
 def test_nothing_is_overwritten_and_what_is_missing_is_said(here, tmp_path):
     table = Path("my strings.csv")
     before = Path("my strings.yaml").read_text()
-    with pytest.raises(Misuse, match=r"my strings\.yaml: there is such a file already: train with it, or give another"):
+    with pytest.raises(Misuse, match=r"my strings\.yaml: there is such a file already: train with it, remove it"):
         initialize([table], Path("my strings.yaml"), tmp_path)
     assert Path("my strings.yaml").read_text() == before
     with pytest.raises(Misuse, match="nowhere: there is no such folder to write into"):
