@@ -23,7 +23,13 @@ def read(folder, name):
 
 def test_one_split_alone_is_the_same_as_among_all(tmp_path):
     config = settings(
-        tmp_path, {"data": {"test": {side: str(tmp_path / f"dev.{side}") for side in ("source", "target")}}}
+        tmp_path,
+        {
+            "data": {
+                "test": {side: str(tmp_path / f"dev.{side}") for side in ("source", "target")},
+                "held_out": {"test": None},
+            }
+        },
     )
     for data in (config.data, settings(tmp_path).data):
         for name, split in open_splits(data).items():

@@ -32,7 +32,8 @@ def test_init_writes_settings_and_says_what_is_next(pointing):
     user_table.write_table(Path("my strings.csv"))
     code, out, err = pointing("init", "my strings.csv", "--minutes", 0.1)
     assert code == 0
-    assert err == "my strings.csv: source column 'English', target column 'French' (by data.languages, en and fr)\n"
+    note = "my strings.csv: source column 'English', target column 'French' (by data.languages, en and fr)\n"
+    assert err.startswith(note)  # on a slow machine, lines of progress follow
     assert out.startswith(
         "pairs: 160 train, 20 dev, 20 test\nlanguages: en → fr (the other way round: --languages fr en)\n"
     )

@@ -269,7 +269,7 @@ def test_the_folder_of_the_other_run_is_refused(old):
 
 
 def test_a_folder_that_is_no_run_is_refused(place, old, tmp_path):
-    with pytest.raises(Misuse, match="not a run"):
+    with pytest.raises(Misuse, match="there is no run in"):
         go_on(place, tmp_path, tmp_path / "new", FEW)
 
 
@@ -280,8 +280,8 @@ def test_a_folder_that_is_no_run_is_refused(place, old, tmp_path):
         ([], "give a settings file; only with --from or --resume, and with --out, it may be left out"),
         (["--from", "old"], "give a settings file; only with --from or --resume, and with --out, it may be left out"),
         (["--resume"], "give a settings file; only with --from or --resume, and with --out, it may be left out"),
-        (["--from", "nothing", "--out", "new"], "nothing: not a run: there is no config.yaml in it"),
-        (["--resume", "--out", "nothing"], "nothing: not a run: there is no config.yaml in it"),
+        (["--from", "nothing", "--out", "new"], "there is no run in nothing"),
+        (["--resume", "--out", "nothing"], "there is no run in nothing"),
     ],
 )
 def test_options_that_do_not_go_together_are_misuse(tmp_path, monkeypatch, arguments, message):
