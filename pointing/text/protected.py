@@ -7,7 +7,7 @@ has read no character at which it could begin again, or reads a bounded number o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ KINDS: dict[str, str] = {
             | (?:hh|h|ll|l|L|q|j|z|t)? (?: [diouxXeEfFgGaAcspnCSm] (?<! [0-9]%[A-Za-z] (?=[A-Za-z]) ) ) )
         | (?<![0-9]%) L?\d{{1,2}} (?!\d)
         | (?:q[+#]*|w)? [A-Za-z] (?![A-Za-z]) (?<![0-9]%[A-Za-z])
-        | [<>] ) | ~% | (?<![\w/]) ~[asdASD] (?!\w)""",
+        | [<>] ) | ~% | ~ (?<![\w/]~) [asdASD] (?!\w)""",
     # {count} {0:.2f} {} {{x}} ${var} #{name} %{name}; not { text with words }
     "braces": r"""[$\#%]? (?: \{\{ [ ]?[\w.|-]*[ ]? \}\}
         | \{ [\w.\[\]]* (?:![rsa])? (?: :[^{}\s]{0,30} )? \} )""",
@@ -78,22 +78,28 @@ KINDS: dict[str, str] = {
         (?: [-~+]?(?:alpha|beta|rc|pre|dev|git|dfsg|deb|a|b)\.?\d* (?<!\.) )? (?!\w)""",
 }
 PRESETS: dict[str, tuple[str, ...]] = {"none": (), "web": ("url", "email", "tag", "entity"), "software": tuple(KINDS)}
-# A line without any of these has no protected span.
-_SIGN = re.compile(r"[%{$@<&~\\/+\]]|\d\.\d|-[\w-]|www\.")
-_SIGNS = {  # a line without any of a kind's signs has no span of this kind
-    "key": tuple(_MODIFIERS.split("|")),
-    "url": ("://", "www."),
-    "email": ("@",),
-    "printf": ("%", "~"),
-    "braces": ("{",),
-    "variable": ("$", "@"),
-    "tag": ("<", "]]>"),
-    "entity": ("&",),
-    "path": ("/", ":\\"),
-    "escape": ("\\",),
-    "option": ("-",),
-    "version": tuple(f"{digit}." for digit in range(10)),
+# Nearly all lines are read with few kinds or none: a kind is looked for where its signs are.
+_SIGNS = {  # every span of the kind has at least one of these characters
+    "key": "+-<",
+    "url": ":.",
+    "email": "@",
+    "printf": "%~",
+    "braces": "{",
+    "variable": "$@",
+    "tag": "<]",
+    "entity": "&",
+    "path": "/\\",
+    "escape": "\\",
+    "option": "-",
+    "version": ".",
 }
+_CLUES = {  # kinds whose signs are common in any text: every span also has a match of this
+    "key": re.compile(_MODIFIERS),
+    "url": re.compile(r"://|www\."),
+    "version": re.compile(r"\d\.\d"),
+}
+_SIGN = re.compile(f"[{re.escape(''.join(_SIGNS.values()))}]")
+_FREQUENT = frozenset({"printf", "tag", "option", "path"})
 _BARE_TAG = re.compile(rf"<(?!(?i:{_HTML})\s*>)([\w:.-]+)\s*>")
 _CLOSING = re.compile(r"</([\w:.-]+)")
 
@@ -118,27 +124,19 @@ class Protector:
         return cls(PRESETS[name] if name in PRESETS else [kind.strip() for kind in name.split(",")])
 
     def __call__(self, line: str) -> list[Span]:
-        if self._custom:
-            return self._with_custom(line)
-        if not self.kinds or _SIGN.search(line) is None:
-            return []
-        return list(self._between(line, 0, len(line)))
+        return self._spans(line, _SIGN.findall(line))
 
-    def _between(self, line: str, start: int, end: int) -> Iterator[Span]:
-        kinds = tuple(kind for kind in self.kinds if any(sign in line for sign in _SIGNS[kind]))
-        if not kinds:
-            return
-        closed: set[str] | None = None
-        for match in _expression(kinds).finditer(line, start, end):
-            kind = match.lastgroup
-            assert kind is not None
-            if kind == "tag" and (bare := _BARE_TAG.fullmatch(match[0])):
-                closed = set(_CLOSING.findall(line)) if closed is None else closed
-                if bare[1] not in closed:
-                    continue
-            yield Span(match.start(), match.end(), kind)
+    def in_lines(self, lines: Sequence[str]) -> Iterator[tuple[int, list[Span]]]:
+        """The lines that have spans: their numbers, from 0, and their spans."""
+        for number, signs in enumerate(map(_SIGN.findall, lines)):
+            if (signs or self._custom) and (spans := self._spans(lines[number], signs)):
+                yield number, spans
 
-    def _with_custom(self, line: str) -> list[Span]:
+    def _spans(self, line: str, signs: Sequence[str]) -> list[Span]:
+        kinds = _kinds_to_read(self.kinds, line, frozenset(signs))
+        return self._with_custom(line, kinds) if self._custom else _between(line, 0, len(line), kinds)
+
+    def _with_custom(self, line: str, kinds: tuple[str, ...]) -> list[Span]:
         spans: list[Span] = []
         gaps = [(0, len(line))]
         for expression in self._custom:
@@ -152,13 +150,52 @@ class Protector:
                 free.append((start, end))
             gaps = free
         for start, end in gaps:
-            spans.extend(self._between(line, start, end))
+            spans += _between(line, start, end, kinds)
         return sorted(spans)
+
+
+def _between(line: str, start: int, end: int, kinds: tuple[str, ...]) -> list[Span]:
+    """The spans of these kinds between two places of a line."""
+    if not kinds:
+        return []
+    spans = [Span(*match.span(), match.lastgroup or "") for match in _expression(kinds).finditer(line, start, end)]
+    if any(span.kind == "tag" for span in spans):
+        closed = set(_CLOSING.findall(line))
+        spans = [span for span in spans if span.kind != "tag" or _is_tag(line[span.start : span.end], closed)]
+    return spans
+
+
+def _is_tag(text: str, closed: set[str]) -> bool:
+    """False for a bare <name> unless it is one of HTML's, or the line has a closing tag of this name."""
+    bare = _BARE_TAG.fullmatch(text)
+    return bare is None or bare[1] in closed
+
+
+def _kinds_to_read(kinds: tuple[str, ...], line: str, signs: frozenset[str]) -> tuple[str, ...]:
+    """Those of the kinds that a line with these signs is read with; no other kind has a span in it."""
+    certain, clues = _by_signs(kinds, signs)
+    for clue in clues:
+        if clue.search(line):
+            return kinds
+    return certain
+
+
+@cache
+def _by_signs(kinds: tuple[str, ...], signs: frozenset[str]) -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
+    """The kinds that a line with these signs is read with, and the clues that call for all kinds.
+
+    A line with signs of infrequent kinds is read with all kinds, so that few expressions need to be compiled.
+    """
+    possible = [kind for kind in kinds if not signs.isdisjoint(_SIGNS[kind])]
+    certain = tuple(kind for kind in possible if kind not in _CLUES)
+    if not _FREQUENT.issuperset(certain):
+        return kinds, ()
+    return certain, tuple(_CLUES[kind] for kind in possible if kind in _CLUES)
 
 
 @cache
 def _expression(kinds: tuple[str, ...]) -> re.Pattern[str]:
-    """One expression for these kinds; a line is read with those only whose signs it has."""
+    """One expression for these kinds."""
     return re.compile("|".join(f"(?P<{kind}>{KINDS[kind]})" for kind in kinds), re.VERBOSE)
 
 
@@ -192,6 +229,15 @@ def keeps_order(text: str, kind: str) -> bool:
 
 def protected_word(kind: str, occurrence: int, text: str) -> str:
     return f" {kind} {occurrence} {text}"
+
+
+def protected_words(line: str, spans: Iterable[Span]) -> Iterator[str]:
+    """The words of a line's protected spans."""
+    occurrences: dict[str, int] = {}
+    for start, end, kind in spans:
+        text = line[start:end]
+        occurrences[text] = occurrences.get(text, 0) + 1
+        yield protected_word(kind, occurrences[text], text)
 
 
 def is_protected(word: str) -> bool:

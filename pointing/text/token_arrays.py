@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, chain
-from typing import NamedTuple, TypeAlias
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from itertools import chain, count
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pointing.text.forms import spaces_before
-from pointing.text.protected import is_protected, protected_text
+from pointing.text.protected import Protector, is_protected, protected_text, protected_words
 from pointing.text.tokenizer import Tokenizer, Tokens
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Value = TypeVar("Value", bound=Hashable)
+WHITE_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # of code points; there is none behind U+3000
 WritingCounts: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # (word, writing) → in all, after another word
 
 
 class Writing(NamedTuple):
     """How tokens are written in their raw lines."""
 
-    surfaces: list[str]  # the different writings
+    surfaces: list[str]  # each is a writing of one word; another word may look the same
     ids: Ints  # (tokens,) each token's place in `surfaces`
     spaces: Ints  # (tokens,) what stands before each token (forms.SPACES)
 
@@ -59,14 +62,21 @@ class TokenArrays(NamedTuple):
             return {}
         is_word = np.array([any(map(str.isalnum, word)) and not is_protected(word) for word in self.words], bool)
         after_word = np.append(False, is_word[self.ids[:-1]])[: len(self.ids)] & (self.positions() > 0)
-        size = len(self.writing.surfaces)
-        keys, inverse = np.unique(self.ids.astype(np.int64) * size + self.writing.ids, return_inverse=True)
-        counts = np.bincount(inverse, minlength=len(keys)), np.bincount(inverse, after_word, len(keys))
+        surfaces, ids, _ = self.writing
+        times, inside = np.bincount(ids, minlength=len(surfaces)), np.bincount(ids, after_word, len(surfaces))
+        counted = zip(self.word_of_writing().tolist(), surfaces, times.tolist(), inside.tolist(), strict=True)
         return {
-            (self.words[key // size], self.writing.surfaces[key % size]): (int(count), int(inside))
-            for key, count, inside in zip(keys.tolist(), *(each.tolist() for each in counts), strict=True)
-            if is_word[key // size]
+            (self.words[word], surface): (count, int(inside))
+            for word, surface, count, inside in counted
+            if count and is_word[word]
         }
+
+    def word_of_writing(self) -> Ints:
+        """(writings,) the word of each writing, as a place in `words`; 0 for a writing that no token has."""
+        assert self.writing is not None
+        words = np.zeros(len(self.writing.surfaces), np.int32)
+        words[self.writing.ids] = self.ids
+        return words
 
     def _of_tokens(self, keep: Bools, counts: Ints) -> TokenArrays:
         writing = None if self.writing is None else self.writing.select(keep)
@@ -77,42 +87,57 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str], writing: bool = F
     """The same tokens as tokenizer(line) for each line; with `writing`, also how they are written there."""
     if tokenizer.kind == "moses":  # needs the whole line: what is around a chunk decides how it is split
         return from_tokens([tokenizer(line) for line in lines], lines if writing else None)
-    chunks = list(map(tokenizer.chunks, lines))
-    per_line = np.array([len(chunks_of_line) for chunks_of_line in chunks], np.int64)
-    different, chunk = unique_numbers(list(chain.from_iterable(chunks)))
+    chunks, chunk_starts, per_line = _chunks(tokenizer.protector, lines)
+    different, chunk = unique_numbers(chunks)
 
-    # The words of all different chunks, one chunk after the other, with their lengths in characters.
-    split = [tokenizer.split_chunk(text) for text in different]
-    word_counts = np.array([len(words) for words, _ in split], np.int64)
-    words, word = unique_numbers(list(chain.from_iterable(words for words, _ in split)))
-    length = np.fromiter(chain.from_iterable(lengths for _, lengths in split), np.int64)
-    offset = sums_within_groups(length, word_counts)  # characters from the chunk's start
+    # The pieces of all different chunks, one chunk after the other: which of the different pieces, and its characters.
+    split = tokenizer.pieces(different)
+    piece_counts = np.fromiter(map(len, split), np.int64, len(split))
+    pieces, piece = unique_numbers(list(chain.from_iterable(split)))
+    surfaces = pieces if tokenizer.protector is None else list(map(protected_text, pieces))
+    length = np.fromiter(map(len, surfaces), np.int64, len(surfaces))[piece]
+    offset = sums_within_groups(length, piece_counts)  # characters from the chunk's start
 
-    # For each token: its place in that list of words.
-    place = ranges(running_sums(word_counts)[chunk], word_counts[chunk])
-    characters = running_sums(length)[running_sums(word_counts)]
-    characters = characters[1:] - characters[:-1]  # of each different chunk
-    protected = np.zeros(len(lines), bool)
-    if tokenizer.protector is not None:
-        protected[:] = [any(map(is_protected, chunks_of_line)) for chunks_of_line in chunks]
-    chunk_starts = _chunk_starts(lines, chunks, per_line, characters[chunk], protected)
-    start = np.repeat(chunk_starts, word_counts[chunk]) + offset[place]
+    # For each token: its place in that list of pieces.
+    place = ranges(running_sums(piece_counts)[chunk], piece_counts[chunk])
+    start = np.repeat(chunk_starts, piece_counts[chunk]) + offset[place]
     starts, ends = start.astype(np.int32), (start + length[place]).astype(np.int32)
-    counts = np.diff(running_sums(word_counts[chunk])[running_sums(per_line)]).astype(np.int32)
-    tokens = TokenArrays(words, word[place], starts, ends, counts)
+    counts = np.diff(running_sums(piece_counts[chunk])[running_sums(per_line)]).astype(np.int32)
+    words, word = unique_numbers(tokenizer.words_of_pieces(pieces))
+    tokens = TokenArrays(words, word[piece[place]], starts, ends, counts)
     if not writing:
         return tokens
-    surfaces, surface = unique_numbers(
-        list(chain.from_iterable(_surfaces(text, lengths) for text, (_, lengths) in zip(different, split, strict=True)))
-    )
-    return tokens._replace(writing=Writing(surfaces, surface[place], spaces_before(lines, starts, ends, counts)))
+    return tokens._replace(writing=Writing(surfaces, piece[place], spaces_before(lines, starts, ends, counts)))
 
 
-def _surfaces(chunk: str, lengths: list[int]) -> list[str]:
-    """The raw words of a chunk, from their lengths."""
-    if is_protected(chunk):
-        return [protected_text(chunk)]
-    return [chunk[end - length : end] for length, end in zip(lengths, accumulate(lengths), strict=True)]
+def _chunks(protector: Protector | None, lines: Sequence[str]) -> tuple[list[str], Longs, Longs]:
+    """The chunks of all lines, where each begins in its line, and how many each line has.
+
+    All lines are one text here: a line's end is white space, which ends a chunk.
+    """
+    text = "\n".join(lines)
+    line_starts = running_sums(np.fromiter(map(len, lines), np.int64, len(lines)) + 1)[:-1]
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    is_between = WHITE_SPACE[np.minimum(codes, len(WHITE_SPACE) - 1)]  # neither in a chunk nor in a span
+    chunks: list[str] = []
+    span_starts: list[int] = []
+    end = 0
+    for number, spans in () if protector is None else protector.in_lines(lines):
+        line_start = int(line_starts[number])
+        for span, word in zip(spans, protected_words(lines[number], spans), strict=True):
+            start = line_start + span.start
+            span_starts.append(start)
+            chunks += text[end:start].split()
+            chunks.append(word)
+            end = line_start + span.end
+            is_between[start:end] = True
+    chunks += text[end:].split()
+    is_start = ~is_between
+    is_start[1:] &= is_between[:-1]
+    is_start[span_starts] = True
+    starts = np.flatnonzero(is_start)
+    per_line = np.diff(np.searchsorted(starts, np.append(line_starts, len(text))))
+    return chunks, starts - np.repeat(line_starts, per_line), per_line
 
 
 def from_tokens(lines: Sequence[Tokens], texts: Sequence[str] | None = None) -> TokenArrays:
@@ -128,38 +153,16 @@ def from_tokens(lines: Sequence[Tokens], texts: Sequence[str] | None = None) -> 
         for text, line in zip(texts, lines, strict=True)
         for start, end in zip(line.starts, line.ends, strict=True)
     )
-    surfaces, surface = unique_numbers(list(raw))
-    writing = Writing(surfaces, surface, spaces_before(texts, starts, ends, counts))
+    pairs, pair = unique_numbers(list(zip((words[word] for word in ids.tolist()), raw, strict=True)))
+    writing = Writing([surface for _, surface in pairs], pair, spaces_before(texts, starts, ends, counts))
     return TokenArrays(words, ids, starts, ends, counts, writing)
 
 
-def unique_numbers(texts: list[str]) -> tuple[list[str], Ints]:
-    """The different texts in the order of their first occurrence, and for each text its place among them."""
-    different = list(dict.fromkeys(texts))
-    numbers = dict(zip(different, range(len(different)), strict=True))
-    return different, np.fromiter(map(numbers.__getitem__, texts), np.int32, len(texts))
-
-
-def _chunk_starts(
-    lines: Sequence[str], chunks: Sequence[list[str]], per_line: Longs, length: Longs, protected: Bools
-) -> Longs:
-    """Where each chunk begins in its line.
-
-    Nearly all lines have single spaces between their chunks: then the chunks' lengths give the answer. Lines of another
-    length than that have other white space. Their chunks are searched for, and so are those of lines with `protected`
-    spans, which need not have any white space around them.
-    """
-    start = sums_within_groups(length + 1, per_line)
-    first = running_sums(per_line)
-    sums = running_sums(length + 1)[first]
-    line_length = sums[1:] - sums[:-1] - 1  # with single spaces
-    for number in np.flatnonzero(protected | (line_length != [len(line) for line in lines])).tolist():
-        end = 0
-        for place, chunk in enumerate(chunks[number], first[number]):
-            text = protected_text(chunk)
-            start[place] = lines[number].find(text, end)
-            end = start[place] + len(text)
-    return start
+def unique_numbers(values: Sequence[Value]) -> tuple[list[Value], Ints]:
+    """The different values in the order of their first occurrence, and for each value its place among them."""
+    numbers: dict[Value, int] = defaultdict(count().__next__)
+    places = np.fromiter(map(numbers.__getitem__, values), np.int32, len(values))
+    return list(numbers), places
 
 
 def running_sums(value: Longs) -> Longs:
