@@ -90,17 +90,17 @@ def usual_writings(counts: Mapping[tuple[str, str], tuple[int, int]]) -> dict[st
 
 def spaces_before(lines: Sequence[str], starts: Ints, ends: Ints, counts: Ints) -> Ints:
     """What stands before each token of the lines, as a number of SPACES; SPACE before a line's first token."""
-    first = (np.cumsum(counts) - counts)[counts > 0]
+    is_first = np.zeros(len(starts), bool)
+    is_first[(np.cumsum(counts) - counts)[counts > 0]] = True
     spaces = np.full(len(starts), SPACE, np.int32)
     spaces[1:][starts[1:] == ends[:-1]] = JOINED
-    spaces[first] = SPACE
+    spaces[is_first] = SPACE
     text = "\n".join(lines)
     line_starts = np.repeat(np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1], counts)  # in the text
     for space in (NO_BREAK, NARROW):
         places = np.array([match.start() for match in re.finditer(SPACES[space], text)], np.int64)
         after = np.searchsorted(line_starts + starts, places)  # the token after each one
-        before_last = after < len(starts)
-        places, after = places[before_last], after[before_last]
-        is_gap = ~np.isin(after, first) & (places >= (line_starts + ends)[after - 1])
-        spaces[after[is_gap]] = space
+        places, after = places[after < len(starts)], after[after < len(starts)]
+        is_between = ~is_first[after] & (places >= (line_starts + ends)[after - 1])
+        spaces[after[is_between]] = space
     return spaces

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain, count
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -87,15 +87,72 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str], writing: bool = F
     """The same tokens as tokenizer(line) for each line; with `writing`, also how they are written there."""
     if tokenizer.kind == "moses":  # needs the whole line: what is around a chunk decides how it is split
         return from_tokens([tokenizer(line) for line in lines], lines if writing else None)
-    chunks, chunk_starts, per_line = _chunks(tokenizer.protector, lines)
+    text = _Text.of(lines)
+    spans = None if tokenizer.protector is None else _find_spans(tokenizer.protector, lines)
+    tokens = _tokenize_text(tokenizer, text if spans is None else text.without(spans))
+    if spans is not None:
+        tokens = _with_spans(tokens, spans, text.line_starts)
+    if not writing:
+        return tokens._replace(writing=None)
+    assert tokens.writing is not None
+    spaces = spaces_before(lines, tokens.starts, tokens.ends, tokens.counts)
+    return tokens._replace(writing=tokens.writing._replace(spaces=spaces))
+
+
+class _Text(NamedTuple):
+    """Many lines as one text."""
+
+    codes: npt.NDArray[np.uint32]  # of its characters; a line feed stands between two lines
+    line_starts: Longs  # (lines,)
+
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> _Text:
+        codes = np.frombuffer("\n".join(lines).encode("utf-32-le", "surrogatepass"), np.uint32)
+        return cls(codes, running_sums(np.fromiter(map(len, lines), np.int64, len(lines)) + 1)[:-1])
+
+    def without(self, spans: _Spans) -> _Text:
+        """The text with spaces in the place of the spans."""
+        codes = self.codes.copy()
+        codes[ranges(self.line_starts[spans.lines] + spans.starts, spans.ends - spans.starts)] = ord(" ")
+        return _Text(codes, self.line_starts)
+
+    def chunks(self) -> tuple[list[str], Longs, Longs]:
+        """The texts between white space, where each begins in its line, and how many each line has."""
+        is_space = WHITE_SPACE[np.minimum(self.codes, len(WHITE_SPACE) - 1)]
+        starts = np.flatnonzero(~is_space & np.append(True, is_space[:-1])[: len(is_space)])
+        per_line = np.diff(np.searchsorted(starts, np.append(self.line_starts, len(self.codes))))
+        chunks = self.codes.tobytes().decode("utf-32-le", "surrogatepass").split()
+        return chunks, starts - np.repeat(self.line_starts, per_line), per_line
+
+
+class _Spans(NamedTuple):
+    """The protected spans of many lines."""
+
+    words: list[str]
+    lines: Longs  # (spans,) number of the line
+    starts: Longs  # (spans,) in characters of the line
+    ends: Longs
+
+
+def _find_spans(protector: Protector, lines: Sequence[str]) -> _Spans:
+    found = [(number, spans, protected_words(lines[number], spans)) for number, spans in protector.in_lines(lines)]
+    numbers = np.repeat([number for number, _, _ in found], [len(spans) for _, spans, _ in found]).astype(np.int64)
+    spans = list(chain.from_iterable(spans for _, spans, _ in found))
+    starts, ends = [span.start for span in spans], [span.end for span in spans]
+    words = list(chain.from_iterable(words for _, _, words in found))
+    return _Spans(words, numbers, np.array(starts, np.int64), np.array(ends, np.int64))
+
+
+def _tokenize_text(tokenizer: Tokenizer, text: _Text) -> TokenArrays:
+    """The tokens of all lines, as if there were no protected spans; the spaces of their writing are not yet known."""
+    chunks, chunk_starts, per_line = text.chunks()
     different, chunk = unique_numbers(chunks)
 
     # The pieces of all different chunks, one chunk after the other: which of the different pieces, and its characters.
     split = tokenizer.pieces(different)
     piece_counts = np.fromiter(map(len, split), np.int64, len(split))
     pieces, piece = unique_numbers(list(chain.from_iterable(split)))
-    surfaces = pieces if tokenizer.protector is None else list(map(protected_text, pieces))
-    length = np.fromiter(map(len, surfaces), np.int64, len(surfaces))[piece]
+    length = np.fromiter(map(len, pieces), np.int64, len(pieces))[piece]
     offset = sums_within_groups(length, piece_counts)  # characters from the chunk's start
 
     # For each token: its place in that list of pieces.
@@ -104,40 +161,29 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str], writing: bool = F
     starts, ends = start.astype(np.int32), (start + length[place]).astype(np.int32)
     counts = np.diff(running_sums(piece_counts[chunk])[running_sums(per_line)]).astype(np.int32)
     words, word = unique_numbers(tokenizer.words_of_pieces(pieces))
-    tokens = TokenArrays(words, word[piece[place]], starts, ends, counts)
-    if not writing:
-        return tokens
-    return tokens._replace(writing=Writing(surfaces, piece[place], spaces_before(lines, starts, ends, counts)))
+    return TokenArrays(words, word[piece[place]], starts, ends, counts, Writing(pieces, piece[place], starts))
 
 
-def _chunks(protector: Protector | None, lines: Sequence[str]) -> tuple[list[str], Longs, Longs]:
-    """The chunks of all lines, where each begins in its line, and how many each line has.
-
-    All lines are one text here: a line's end is white space, which ends a chunk.
-    """
-    text = "\n".join(lines)
-    line_starts = running_sums(np.fromiter(map(len, lines), np.int64, len(lines)) + 1)[:-1]
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    is_between = WHITE_SPACE[np.minimum(codes, len(WHITE_SPACE) - 1)]  # neither in a chunk nor in a span
-    chunks: list[str] = []
-    span_starts: list[int] = []
-    end = 0
-    for number, spans in () if protector is None else protector.in_lines(lines):
-        line_start = int(line_starts[number])
-        for span, word in zip(spans, protected_words(lines[number], spans), strict=True):
-            start = line_start + span.start
-            span_starts.append(start)
-            chunks += text[end:start].split()
-            chunks.append(word)
-            end = line_start + span.end
-            is_between[start:end] = True
-    chunks += text[end:].split()
-    is_start = ~is_between
-    is_start[1:] &= is_between[:-1]
-    is_start[span_starts] = True
-    starts = np.flatnonzero(is_start)
-    per_line = np.diff(np.searchsorted(starts, np.append(line_starts, len(text))))
-    return chunks, starts - np.repeat(line_starts, per_line), per_line
+def _with_spans(tokens: TokenArrays, spans: _Spans, line_starts: Longs) -> TokenArrays:
+    """The tokens with protected spans among them, where each has its place in its line."""
+    assert tokens.writing is not None
+    words, span = unique_numbers(spans.words)
+    place = np.searchsorted(
+        np.repeat(line_starts, tokens.counts) + tokens.starts, line_starts[spans.lines] + spans.starts
+    )
+    writing = Writing(
+        tokens.writing.surfaces + [protected_text(word) for word in words],
+        np.insert(tokens.writing.ids, place, len(tokens.writing.surfaces) + span),
+        tokens.writing.spaces,
+    )
+    return TokenArrays(
+        tokens.words + words,
+        np.insert(tokens.ids, place, len(tokens.words) + span),
+        np.insert(tokens.starts, place, spans.starts),
+        np.insert(tokens.ends, place, spans.ends),
+        tokens.counts + np.bincount(spans.lines, minlength=len(tokens.counts)).astype(np.int32),
+        writing,
+    )
 
 
 def from_tokens(lines: Sequence[Tokens], texts: Sequence[str] | None = None) -> TokenArrays:
