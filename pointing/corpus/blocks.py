@@ -74,7 +74,7 @@ def tokenize_block(block: Block) -> TokenizedBlock:
                 columns[f"{side}_spaces"] = list_column(tokens.counts, tokens.writing.spaces)
                 lists[f"{side}_surfaces"] = tokens.writing.surfaces
         batches = [pa.record_batch(columns)]
-        batches += [pa.record_batch({name: text_column(texts)}) for name, texts in lists.items()]
+        batches += [pa.record_batch({name: text_column(["\n".join(texts)])}) for name, texts in lists.items()]
         with pa.OSFile(str(block.path), "wb") as file:
             for batch in batches:
                 with pa.ipc.new_stream(file, batch.schema) as stream:
@@ -107,7 +107,7 @@ def read_block(path: Path) -> tuple[Pairs, pa.Int32Array]:
             for _ in range(3 if "source_spaces" in block.schema.names else 1)
             for batch in pa.ipc.open_stream(file)
         ]
-    words, *surfaces = (texts.column(0).to_pylist() for texts in lists)
+    words, *surfaces = (texts.column(0)[0].as_py().split("\n") for texts in lists)
 
     def writing(side: int) -> Writing | None:
         if not surfaces:

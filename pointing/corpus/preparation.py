@@ -28,7 +28,7 @@ from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.sources import RawSplit, open_splits
 from pointing.corpus.statistics import Statistics
 from pointing.corpus.vectors import make_vectors, save_vectors
-from pointing.corpus.word_counts import WordCounts
+from pointing.corpus.word_counts import Tally, WordCounts
 from pointing.errors import Misuse
 from pointing.system.files import digest, read_text, whole_folder, write_text
 from pointing.system.progress import progress, say
@@ -38,7 +38,6 @@ from pointing.text.dictionary import Dictionary
 from pointing.text.forms import usual_writings
 from pointing.text.protected import is_protected
 from pointing.text.subwords import require_tokenizers
-from pointing.text.token_arrays import WritingCounts
 from pointing.text.vocabulary import Vocabulary
 
 
@@ -69,7 +68,9 @@ def _prepare(config: Config, part: Path, splits: dict[str, RawSplit], made_from:
     if config.vocabulary.copied_min_count is not None:
         counts = counts.without_rare_copies(config.vocabulary.copied_min_count)
     source = _vocabulary(config, counts.source, config.vocabulary.source, kinds=True)
-    target = _vocabulary(config, counts.target, config.vocabulary.target, usual_writings(writings))
+    target = _vocabulary(config, counts.target, config.vocabulary.target)
+    if not config.text.uses_subwords:  # pieces have no writing of their own
+        target = target.written_as(_usual_writings(writings, target))
     lexicon = Lexicon(config, source, target, _dictionary(config, blocks["train"]))
     lexicon.save(part)
     for name, paths in blocks.items():
@@ -95,50 +96,44 @@ def _prepare(config: Config, part: Path, splits: dict[str, RawSplit], made_from:
 
 def _tokenize_all(
     config: Config, part: Path, splits: dict[str, RawSplit], statistics: dict[str, Statistics], workers: int | None
-) -> tuple[dict[str, list[Path]], WordCounts, WritingCounts]:
+) -> tuple[dict[str, list[Path]], WordCounts, Tally[tuple[str, str]]]:
     """The tokenised blocks of each split, and how often each word of the training text stands on either side.
 
     Also how often each target word is written in which way, if forms are learned.
     """
     jobs = chain.from_iterable(_blocks(name, split, part) for name, split in splits.items())
     blocks: dict[str, list[Path]] = {name: [] for name in splits}
-    index: dict[str, int] = {}
-    counts = np.zeros((3, 0), np.int64)  # source, target, target words that the source has too
-    writings: WritingCounts = {}
+    words = Tally[str](3)  # in the source, in the target, and in the target of a pair whose source has the word too
+    writings = Tally[tuple[str, str]](2)  # in all, and after another word
     with progress("tokenising", sum(split.pairs for split in splits.values()), "pairs") as bar:
         for done in in_order(tokenize_block, jobs, workers, set_up_tokenizing, config):
             blocks[done.split].append(done.path)
             statistics[done.split].add(done.statistics)
             bar.advance(done.statistics.pairs + sum(done.statistics.skipped.values()))
             if done.split == "train":
-                words = np.fromiter((index.setdefault(word, len(index)) for word in done.words), np.int64)
-                counts = np.pad(counts, ((0, 0), (0, len(index) - counts.shape[1])))
-                counts[:, words] += done.counts
-                for writing, (count, inside) in done.writings.items():
-                    before = writings.get(writing, (0, 0))
-                    writings[writing] = before[0] + count, before[1] + inside
+                words.add(done.words, done.counts)
+                writings.add(list(zip(done.writings.words, done.writings.writings, strict=True)), done.writings.counts)
     for name, split in splits.items():
         if statistics[name].pairs == 0:
             raise Misuse(f"no pair is left of {split.pairs:,}: {statistics[name].reasons()}", split.path)
-    columns = ({word: count for word, count in zip(index, side.tolist(), strict=True) if count} for side in counts)
-    return blocks, WordCounts(*columns), writings
+    return blocks, WordCounts(*words.rows()), writings
 
 
-def _vocabulary(
-    config: Config,
-    counts: Mapping[str, int],
-    size: int | None,
-    writings: dict[str, str] | None = None,
-    kinds: bool = False,
-) -> Vocabulary:
+def _vocabulary(config: Config, counts: Mapping[str, int], size: int | None, kinds: bool = False) -> Vocabulary:
     if not config.text.uses_subwords:
         placeholders = config.text.max_tokens if config.pointers.anonymous else 0
-        return Vocabulary.build(counts, size, config.vocabulary.min_count, placeholders, writings, kinds)
+        return Vocabulary.build(counts, size, config.vocabulary.min_count, placeholders, kinds)
     assert size is not None
     with progress("merging", len(counts), "words") as bar:
         vocabulary = Vocabulary.of_pieces(counts, size, config.vocabulary.min_count)
         bar.advance(len(counts))
     return vocabulary
+
+
+def _usual_writings(tally: Tally[tuple[str, str]], vocabulary: Vocabulary) -> dict[str, str]:
+    """How people usually write the words of a vocabulary."""
+    counted = zip(tally.numbers, *tally.counts.tolist(), strict=True)
+    return usual_writings({pair: (in_all, inside) for pair, in_all, inside in counted if pair[0] in vocabulary})
 
 
 def _embed(config: Config, part: Path) -> None:

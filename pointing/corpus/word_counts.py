@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Mapping
+from itertools import count
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 from pointing.text.protected import is_protected
 
+Key = TypeVar("Key", bound=Hashable)
 MOSTLY = 0.9  # of its occurrences in the target, so many stand in the source too: then a word is copied, as names are
 
 
@@ -35,3 +40,24 @@ class WordCounts(NamedTuple):
             {word: count for word, count in side.items() if word not in rare} for side in (self.source, self.target)
         )
         return WordCounts(source, target, self.copied)
+
+
+class Tally(Generic[Key]):
+    """Counts that are added up from block to block, several for each key."""
+
+    def __init__(self, per_key: int) -> None:
+        self.numbers: dict[Key, int] = defaultdict(count().__next__)  # in the order of the first occurrence
+        self.counts = np.zeros((per_key, 0), np.int64)
+
+    def add(self, keys: Collection[Key], counts: Any) -> None:
+        """`counts` (per_key, keys) of different keys."""
+        places = np.fromiter(map(self.numbers.__getitem__, keys), np.int64, len(keys))
+        self.counts = np.pad(self.counts, ((0, 0), (0, len(self.numbers) - self.counts.shape[1])))
+        self.counts[:, places] += counts
+
+    def rows(self) -> list[dict[Key, int]]:
+        """Each kind of count by itself, without zeros."""
+        return [
+            {key: number for key, number in zip(self.numbers, row.tolist(), strict=True) if number}
+            for row in self.counts
+        ]

@@ -117,6 +117,7 @@ class Protector:
         self.kinds = tuple(kind for kind in KINDS if kind in set(kinds))
         self.patterns = tuple(patterns)
         self._custom = [_own(pattern) for pattern in patterns]
+        self._by_signs = _ExpressionsBySigns(self.kinds)
 
     @classmethod
     def named(cls, name: str) -> Protector:
@@ -133,10 +134,16 @@ class Protector:
                 yield number, spans
 
     def _spans(self, line: str, signs: Sequence[str]) -> list[Span]:
-        kinds = _kinds_to_read(self.kinds, line, frozenset(signs))
-        return self._with_custom(line, kinds) if self._custom else _between(line, 0, len(line), kinds)
+        expression, clues = self._by_signs[frozenset(signs)]
+        for clue in clues:
+            if clue.search(line):
+                expression = _expression(self.kinds)
+                break
+        if self._custom:
+            return self._with_custom(line, expression)
+        return [] if expression is None else _between(line, 0, len(line), expression)
 
-    def _with_custom(self, line: str, kinds: tuple[str, ...]) -> list[Span]:
+    def _with_custom(self, line: str, others: re.Pattern[str] | None) -> list[Span]:
         spans: list[Span] = []
         gaps = [(0, len(line))]
         for expression in self._custom:
@@ -149,17 +156,16 @@ class Protector:
                         start = match.end()
                 free.append((start, end))
             gaps = free
-        for start, end in gaps:
-            spans += _between(line, start, end, kinds)
+        if others is not None:
+            for start, end in gaps:
+                spans += _between(line, start, end, others)
         return sorted(spans)
 
 
-def _between(line: str, start: int, end: int, kinds: tuple[str, ...]) -> list[Span]:
-    """The spans of these kinds between two places of a line."""
-    if not kinds:
-        return []
-    spans = [Span(*match.span(), match.lastgroup or "") for match in _expression(kinds).finditer(line, start, end)]
-    if any(span.kind == "tag" for span in spans):
+def _between(line: str, start: int, end: int, expression: re.Pattern[str]) -> list[Span]:
+    """What the expression finds between two places of a line."""
+    spans = [Span(*match.span(), match.lastgroup or "") for match in expression.finditer(line, start, end)]
+    if "<" in line:
         closed = set(_CLOSING.findall(line))
         spans = [span for span in spans if span.kind != "tag" or _is_tag(line[span.start : span.end], closed)]
     return spans
@@ -171,26 +177,24 @@ def _is_tag(text: str, closed: set[str]) -> bool:
     return bare is None or bare[1] in closed
 
 
-def _kinds_to_read(kinds: tuple[str, ...], line: str, signs: frozenset[str]) -> tuple[str, ...]:
-    """Those of the kinds that a line with these signs is read with; no other kind has a span in it."""
-    certain, clues = _by_signs(kinds, signs)
-    for clue in clues:
-        if clue.search(line):
-            return kinds
-    return certain
+class _ExpressionsBySigns(dict[frozenset[str], tuple[re.Pattern[str] | None, list[re.Pattern[str]]]]):
+    """The signs of a line → an expression for the kinds that it may have, and clues to kinds that it may have besides.
 
-
-@cache
-def _by_signs(kinds: tuple[str, ...], signs: frozenset[str]) -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
-    """The kinds that a line with these signs is read with, and the clues that call for all kinds.
-
-    A line with signs of infrequent kinds is read with all kinds, so that few expressions need to be compiled.
+    Lines with a sign of an infrequent kind share the expression of all kinds, so that few need to be compiled.
     """
-    possible = [kind for kind in kinds if not signs.isdisjoint(_SIGNS[kind])]
-    certain = tuple(kind for kind in possible if kind not in _CLUES)
-    if not _FREQUENT.issuperset(certain):
-        return kinds, ()
-    return certain, tuple(_CLUES[kind] for kind in possible if kind in _CLUES)
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        super().__init__()
+        self.kinds = kinds
+
+    def __missing__(self, signs: frozenset[str]) -> tuple[re.Pattern[str] | None, list[re.Pattern[str]]]:
+        possible = [kind for kind in self.kinds if not signs.isdisjoint(_SIGNS[kind])]
+        kinds = tuple(kind for kind in possible if kind not in _CLUES)
+        clues = [_CLUES[kind] for kind in possible if kind in _CLUES]
+        if not _FREQUENT.issuperset(kinds):
+            kinds, clues = self.kinds, []
+        self[signs] = _expression(kinds) if kinds else None, clues
+        return self[signs]
 
 
 @cache

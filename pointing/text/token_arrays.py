@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain, count
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ Longs = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Value = TypeVar("Value", bound=Hashable)
 WHITE_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # of code points; there is none behind U+3000
-WritingCounts: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # (word, writing) → in all, after another word
 
 
 class Writing(NamedTuple):
@@ -32,6 +31,14 @@ class Writing(NamedTuple):
     def select(self, keep: Bools) -> Writing:
         """Only the tokens for which `keep` is True."""
         return Writing(self.surfaces, self.ids[keep], self.spaces[keep])
+
+
+class WritingCounts(NamedTuple):
+    """How often words are written in which way."""
+
+    words: list[str]
+    writings: list[str]  # of these words; no pair occurs twice
+    counts: Ints  # (2, pairs): in all, and after another word
 
 
 class TokenArrays(NamedTuple):
@@ -59,17 +66,15 @@ class TokenArrays(NamedTuple):
     def count_writings(self) -> WritingCounts:
         """How often each word is written in which way, in all and after another word of its line."""
         if self.writing is None:
-            return {}
+            return WritingCounts([], [], np.zeros((2, 0), np.int32))
+        surfaces, ids, _ = self.writing
         is_word = np.array([any(map(str.isalnum, word)) and not is_protected(word) for word in self.words], bool)
         after_word = np.append(False, is_word[self.ids[:-1]])[: len(self.ids)] & (self.positions() > 0)
-        surfaces, ids, _ = self.writing
-        times, inside = np.bincount(ids, minlength=len(surfaces)), np.bincount(ids, after_word, len(surfaces))
-        counted = zip(self.word_of_writing().tolist(), surfaces, times.tolist(), inside.tolist(), strict=True)
-        return {
-            (self.words[word], surface): (count, int(inside))
-            for word, surface, count, inside in counted
-            if count and is_word[word]
-        }
+        counts = [np.bincount(ids[chosen], minlength=len(surfaces)) for chosen in (slice(None), after_word)]
+        word = self.word_of_writing()
+        kept = np.flatnonzero(is_word[word] & (counts[0] > 0))
+        words, writings = [self.words[place] for place in word[kept]], [surfaces[place] for place in kept]
+        return WritingCounts(words, writings, np.stack(counts)[:, kept].astype(np.int32))
 
     def word_of_writing(self) -> Ints:
         """(writings,) the word of each writing, as a place in `words`; 0 for a writing that no token has."""
