@@ -192,9 +192,13 @@ def _target_forms(lexicon: Lexicon, pairs: Pairs, target: Ints, translations: Se
     assert source.writing is not None
     assert pairs.target.writing is not None
     surfaces, ids, spaces = pairs.target.writing
-    usual = [lexicon.target.writing(source.words[word]) for word in pairs.target.word_of_writing().tolist()]
-    cases = np.fromiter(map(case_between, usual, surfaces), np.int32, len(surfaces))[ids]
-    cases[target == UNK] = AS_IT_IS
+    is_used = np.zeros(len(surfaces), bool)  # for a word of the shortlist
+    is_used[ids[(target != UNK) & (target < V)]] = True
+    case = np.zeros(len(surfaces), np.int32)
+    word = pairs.target.word_of_writing()
+    for place in np.flatnonzero(is_used).tolist():
+        case[place] = case_between(lexicon.target.writing(source.words[word[place]]), surfaces[place])
+    cases = np.where(target == UNK, AS_IT_IS, case[ids])
     pointers = np.flatnonzero(target >= V)
     first = np.repeat(_offsets(source.counts)[:-1], pairs.target.counts)
     copied = (first + target - V)[pointers]  # the number of the token that is copied

@@ -81,7 +81,7 @@ PRESETS: dict[str, tuple[str, ...]] = {"none": (), "web": ("url", "email", "tag"
 # Nearly all lines are read with few kinds or none: a kind is looked for where its signs are.
 _SIGNS = {  # every span of the kind has at least one of these characters
     "key": "+-<",
-    "url": ":.",
+    "url": "/.",
     "email": "@",
     "printf": "%~",
     "braces": "{",
@@ -200,7 +200,9 @@ class _ExpressionsBySigns(dict[frozenset[str], tuple[re.Pattern[str] | None, lis
 @cache
 def _expression(kinds: tuple[str, ...]) -> re.Pattern[str]:
     """One expression for these kinds."""
-    return re.compile("|".join(f"(?P<{kind}>{KINDS[kind]})" for kind in kinds), re.VERBOSE)
+    one_of_them = "|".join(f"(?P<{kind}>{KINDS[kind]})" for kind in kinds)
+    # Many kinds need not be tried at each letter: no span begins inside a word, or with white space.
+    return re.compile(one_of_them if _FREQUENT.issuperset(kinds) else rf"(?!\s|\B\w)(?:{one_of_them})", re.VERBOSE)
 
 
 def _own(pattern: str) -> re.Pattern[str]:
