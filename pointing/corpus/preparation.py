@@ -96,15 +96,15 @@ def _prepare(config: Config, part: Path, splits: dict[str, RawSplit], made_from:
 
 def _tokenize_all(
     config: Config, part: Path, splits: dict[str, RawSplit], statistics: dict[str, Statistics], workers: int | None
-) -> tuple[dict[str, list[Path]], WordCounts, Tally[tuple[str, str]]]:
+) -> tuple[dict[str, list[Path]], WordCounts, Tally]:
     """The tokenised blocks of each split, and how often each word of the training text stands on either side.
 
     Also how often each target word is written in which way, if forms are learned.
     """
     jobs = chain.from_iterable(_blocks(name, split, part) for name, split in splits.items())
     blocks: dict[str, list[Path]] = {name: [] for name in splits}
-    words = Tally[str](3)  # in the source, in the target, and in the target of a pair whose source has the word too
-    writings = Tally[tuple[str, str]](2)  # in all, and after another word
+    words = Tally(3)  # in the source, in the target, and in the target of a pair whose source has the word too
+    writings = Tally(2)  # in all, and after another word
     with progress("tokenising", sum(split.pairs for split in splits.values()), "pairs") as bar:
         for done in in_order(tokenize_block, jobs, workers, set_up_tokenizing, config):
             blocks[done.split].append(done.path)
@@ -112,11 +112,11 @@ def _tokenize_all(
             bar.advance(done.statistics.pairs + sum(done.statistics.skipped.values()))
             if done.split == "train":
                 words.add(done.words, done.counts)
-                writings.add(list(zip(done.writings.words, done.writings.writings, strict=True)), done.writings.counts)
+                writings.add(done.writings.pairs, done.writings.counts)
     for name, split in splits.items():
         if statistics[name].pairs == 0:
             raise Misuse(f"no pair is left of {split.pairs:,}: {statistics[name].reasons()}", split.path)
-    return blocks, WordCounts(*words.rows()), writings
+    return blocks, WordCounts(*words.of_texts()), writings
 
 
 def _vocabulary(config: Config, counts: Mapping[str, int], size: int | None, kinds: bool = False) -> Vocabulary:
@@ -130,10 +130,13 @@ def _vocabulary(config: Config, counts: Mapping[str, int], size: int | None, kin
     return vocabulary
 
 
-def _usual_writings(tally: Tally[tuple[str, str]], vocabulary: Vocabulary) -> dict[str, str]:
+def _usual_writings(tally: Tally, vocabulary: Vocabulary) -> dict[str, str]:
     """How people usually write the words of a vocabulary."""
-    counted = zip(tally.numbers, *tally.counts.tolist(), strict=True)
-    return usual_writings({pair: (in_all, inside) for pair, in_all, inside in counted if pair[0] in vocabulary})
+    counted = zip((pair.split("\t") for pair in tally.numbers), *tally.counts.tolist(), strict=True)
+    in_vocabulary = (
+        ((word, writing), (in_all, inside)) for (word, writing), in_all, inside in counted if word in vocabulary
+    )
+    return usual_writings(dict(in_vocabulary))
 
 
 def _embed(config: Config, part: Path) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pointing.text.protected import is_protected
 
-Key = TypeVar("Key", bound=Hashable)
+Ints = npt.NDArray[np.int32]
 MOSTLY = 0.9  # of its occurrences in the target, so many stand in the source too: then a word is copied, as names are
 
 
@@ -42,22 +43,22 @@ class WordCounts(NamedTuple):
         return WordCounts(source, target, self.copied)
 
 
-class Tally(Generic[Key]):
-    """Counts that are added up from block to block, several for each key."""
+class Tally:
+    """Counts of texts, several for each text, that are added up from block to block."""
 
-    def __init__(self, per_key: int) -> None:
-        self.numbers: dict[Key, int] = defaultdict(count().__next__)  # in the order of the first occurrence
-        self.counts = np.zeros((per_key, 0), np.int64)
+    def __init__(self, per_text: int) -> None:
+        self.numbers: dict[str, int] = defaultdict(count().__next__)  # of the texts, in the order of first occurrence
+        self.counts = np.zeros((per_text, 0), np.int64)
 
-    def add(self, keys: Collection[Key], counts: Any) -> None:
-        """`counts` (per_key, keys) of different keys."""
-        places = np.fromiter(map(self.numbers.__getitem__, keys), np.int64, len(keys))
+    def add(self, texts: Sequence[str], counts: Ints) -> None:
+        """`counts` (per_text, texts) of different texts."""
+        places = np.fromiter(map(self.numbers.__getitem__, texts), np.int64, len(texts))
         self.counts = np.pad(self.counts, ((0, 0), (0, len(self.numbers) - self.counts.shape[1])))
         self.counts[:, places] += counts
 
-    def rows(self) -> list[dict[Key, int]]:
-        """Each kind of count by itself, without zeros."""
+    def of_texts(self) -> list[dict[str, int]]:
+        """Each kind of count by itself: text → count, without zeros."""
         return [
-            {key: number for key, number in zip(self.numbers, row.tolist(), strict=True) if number}
-            for row in self.counts
+            {text: number for text, number in zip(self.numbers, row, strict=True) if number}
+            for row in self.counts.tolist()
         ]

@@ -36,8 +36,7 @@ class Writing(NamedTuple):
 class WritingCounts(NamedTuple):
     """How often words are written in which way."""
 
-    words: list[str]
-    writings: list[str]  # of these words; no pair occurs twice
+    pairs: list[str]  # different ones: a word, a tab, and its writing
     counts: Ints  # (2, pairs): in all, and after another word
 
 
@@ -66,15 +65,20 @@ class TokenArrays(NamedTuple):
     def count_writings(self) -> WritingCounts:
         """How often each word is written in which way, in all and after another word of its line."""
         if self.writing is None:
-            return WritingCounts([], [], np.zeros((2, 0), np.int32))
+            return WritingCounts([], np.zeros((2, 0), np.int32))
         surfaces, ids, _ = self.writing
-        is_word = np.array([any(map(str.isalnum, word)) and not is_protected(word) for word in self.words], bool)
+        used = np.unique(self.ids)
+        is_word = np.zeros(len(self.words), bool)
+        is_word[used] = [_is_word(self.words[place]) for place in used.tolist()]
         after_word = np.append(False, is_word[self.ids[:-1]])[: len(self.ids)] & (self.positions() > 0)
-        counts = [np.bincount(ids[chosen], minlength=len(surfaces)) for chosen in (slice(None), after_word)]
+        counts = np.stack([np.bincount(ids[some], minlength=len(surfaces)) for some in (slice(None), after_word)])
         word = self.word_of_writing()
-        kept = np.flatnonzero(is_word[word] & (counts[0] > 0))
-        words, writings = [self.words[place] for place in word[kept]], [surfaces[place] for place in kept]
-        return WritingCounts(words, writings, np.stack(counts)[:, kept].astype(np.int32))
+        kept = np.flatnonzero((counts[0] > 0) & is_word[word])
+        pairs = [
+            f"{self.words[place]}\t{surfaces[number]}"
+            for number, place in zip(kept.tolist(), word[kept].tolist(), strict=True)
+        ]
+        return WritingCounts(pairs, counts[:, kept].astype(np.int32))
 
     def word_of_writing(self) -> Ints:
         """(writings,) the word of each writing, as a place in `words`; 0 for a writing that no token has."""
@@ -86,6 +90,11 @@ class TokenArrays(NamedTuple):
     def _of_tokens(self, keep: Bools, counts: Ints) -> TokenArrays:
         writing = None if self.writing is None else self.writing.select(keep)
         return TokenArrays(self.words, self.ids[keep], self.starts[keep], self.ends[keep], counts, writing)
+
+
+def _is_word(word: str) -> bool:
+    """True for a word with a letter or digit that is no protected span."""
+    return any(map(str.isalnum, word)) and not is_protected(word)
 
 
 def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str], writing: bool = False) -> TokenArrays:

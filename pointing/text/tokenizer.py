@@ -96,7 +96,7 @@ class Tokenizer:
             end = span.end
         return chunks + line[end:].split()
 
-    def pieces(self, chunks: Iterable[str]) -> list[list[str]]:
+    def pieces(self, chunks: Iterable[str]) -> list[tuple[str, ...]]:
         """The raw words of each chunk; a protected span is one piece. Not for `moses`."""
         return list(map(self._pieces.__getitem__, chunks))
 
@@ -115,8 +115,8 @@ class Tokenizer:
         # A worker process gets the settings and starts with an empty memory.
         return _rebuild, (self.kind, self.language, self.lowercase, self.digits, self.unicode, self.protector)
 
-    def _pieces_of_chunk(self, chunk: str) -> list[str]:
-        return [chunk] if self.kind == "whitespace" or is_protected(chunk) else _split_by_shape(chunk)
+    def _pieces_of_chunk(self, chunk: str) -> tuple[str, ...]:
+        return (chunk,) if self.kind == "whitespace" or is_protected(chunk) else tuple(_split_by_shape(chunk))
 
     def _word_of_piece(self, piece: str) -> str:
         return piece if is_protected(piece) else self.normalise(piece)

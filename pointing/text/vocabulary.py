@@ -144,4 +144,4 @@ class Vocabulary:
 
 def _ranked(counts: Mapping[str, int]) -> list[str]:
     """The words, the most frequent first; of equals in the alphabet's order."""
-    return sorted(counts, key=lambda word: (-counts[word], word))
+    return sorted(sorted(counts), key=counts.__getitem__, reverse=True)
