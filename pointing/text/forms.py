@@ -96,7 +96,8 @@ def spaces_before(lines: Sequence[str], starts: Ints, ends: Ints, counts: Ints) 
     spaces[1:][starts[1:] == ends[:-1]] = JOINED
     spaces[is_first] = SPACE
     text = "\n".join(lines)
-    line_starts = np.repeat(np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1], counts)  # in the text
+    lengths = np.fromiter(map(len, lines), np.int64, len(lines)) + 1
+    line_starts = np.repeat(np.cumsum(lengths) - lengths, counts)  # in the text, for each token
     for space in (NO_BREAK, NARROW):
         places = np.array([match.start() for match in re.finditer(SPACES[space], text)], np.int64)
         after = np.searchsorted(line_starts + starts, places)  # the token after each one

@@ -7,9 +7,10 @@ has read no character at which it could begin again, or reads a bounded number o
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import NamedTuple, TypeAlias
 
 from pointing.errors import Misuse
 
@@ -21,6 +22,8 @@ class Span(NamedTuple):
     end: int
     kind: str
 
+
+SpanOfLines: TypeAlias = tuple[int, int, int, str]  # the number of its line, from 0; start, end and kind
 
 _MODIFIERS = "Ctrl|Control|Primary|Alt|AltGr|Shift|Meta|Super|Hyper|Cmd|Command|Strg|Umschalt|Maj"
 _MODIFIER = f"(?:{_MODIFIERS})"
@@ -125,25 +128,32 @@ class Protector:
         return cls(PRESETS[name] if name in PRESETS else [kind.strip() for kind in name.split(",")])
 
     def __call__(self, line: str) -> list[Span]:
-        return self._spans(line, _SIGN.findall(line))
+        return [Span(start, end, kind) for _, start, end, kind in self.in_lines([line])]
 
-    def in_lines(self, lines: Sequence[str]) -> Iterator[tuple[int, list[Span]]]:
-        """The lines that have spans: their numbers, from 0, and their spans."""
-        for number, signs in enumerate(map(_SIGN.findall, lines)):
-            if (signs or self._custom) and (spans := self._spans(lines[number], signs)):
-                yield number, spans
-
-    def _spans(self, line: str, signs: Sequence[str]) -> list[Span]:
-        expression, clues = self._by_signs[frozenset(signs)]
-        for clue in clues:
-            if clue.search(line):
-                expression = _expression(self.kinds)
-                break
+    def in_lines(self, lines: Sequence[str]) -> list[SpanOfLines]:
+        """The spans of all lines, in their order."""
         if self._custom:
-            return self._with_custom(line, expression)
-        return [] if expression is None else _between(line, 0, len(line), expression)
+            return [(number, *span) for number, line in enumerate(lines) for span in self._with_custom(line)]
+        return [
+            (number, *match.span(), match.lastgroup or "")
+            for number, expression in self._expressions(lines)
+            for match in expression.finditer(lines[number])
+            if match.lastgroup != "tag" or _is_tag(match)
+        ]
 
-    def _with_custom(self, line: str, others: re.Pattern[str] | None) -> list[Span]:
+    def _expressions(self, lines: Iterable[str]) -> Iterator[tuple[int, re.Pattern[str]]]:
+        """The numbers of the lines that may have spans of our kinds, and expressions that find these."""
+        for number, (line, signs) in enumerate(zip(lines, map(_SIGN.findall, lines))):
+            if signs:
+                expression, clues = self._by_signs[frozenset(signs)]
+                for clue in clues:
+                    if clue.search(line):
+                        expression = _expression(self.kinds)
+                        break
+                if expression is not None:
+                    yield number, expression
+
+    def _with_custom(self, line: str) -> list[Span]:
         spans: list[Span] = []
         gaps = [(0, len(line))]
         for expression in self._custom:
@@ -151,30 +161,26 @@ class Protector:
             for start, end in gaps:
                 for match in expression.finditer(line, start, end):
                     if match.start() < match.end():
-                        spans.append(Span(match.start(), match.end(), "custom"))
+                        spans.append(Span(*match.span(), "custom"))
                         free.append((start, match.start()))
                         start = match.end()
                 free.append((start, end))
             gaps = free
-        if others is not None:
-            for start, end in gaps:
-                spans += _between(line, start, end, others)
+        for _, expression in self._expressions([line]):
+            matches = (match for gap in gaps for match in expression.finditer(line, *gap))
+            spans += [Span(*m.span(), m.lastgroup or "") for m in matches if m.lastgroup != "tag" or _is_tag(m)]
         return sorted(spans)
 
 
-def _between(line: str, start: int, end: int, expression: re.Pattern[str]) -> list[Span]:
-    """What the expression finds between two places of a line."""
-    spans = [Span(*match.span(), match.lastgroup or "") for match in expression.finditer(line, start, end)]
-    if "<" in line:
-        closed = set(_CLOSING.findall(line))
-        spans = [span for span in spans if span.kind != "tag" or _is_tag(line[span.start : span.end], closed)]
-    return spans
+def _is_tag(match: re.Match[str]) -> bool:
+    """False for a bare <name> unless it is one of HTML's, or its line has a closing tag of this name."""
+    bare = _BARE_TAG.fullmatch(match[0])
+    return bare is None or bare[1] in _closed_names(match.string)
 
 
-def _is_tag(text: str, closed: set[str]) -> bool:
-    """False for a bare <name> unless it is one of HTML's, or the line has a closing tag of this name."""
-    bare = _BARE_TAG.fullmatch(text)
-    return bare is None or bare[1] in closed
+@lru_cache(maxsize=1)
+def _closed_names(line: str) -> frozenset[str]:
+    return frozenset(_CLOSING.findall(line))
 
 
 class _ExpressionsBySigns(dict[frozenset[str], tuple[re.Pattern[str] | None, list[re.Pattern[str]]]]):
@@ -237,13 +243,15 @@ def protected_word(kind: str, occurrence: int, text: str) -> str:
     return f" {kind} {occurrence} {text}"
 
 
-def protected_words(line: str, spans: Iterable[Span]) -> Iterator[str]:
-    """The words of a line's protected spans."""
-    occurrences: dict[str, int] = {}
-    for start, end, kind in spans:
-        text = line[start:end]
-        occurrences[text] = occurrences.get(text, 0) + 1
-        yield protected_word(kind, occurrences[text], text)
+def protected_words(lines: Sequence[str], spans: Iterable[SpanOfLines]) -> list[str]:
+    """The words of the lines' protected spans."""
+    words = []
+    occurrences: dict[tuple[int, str], int] = defaultdict(int)
+    for number, start, end, kind in spans:
+        text = lines[number][start:end]
+        occurrences[number, text] += 1
+        words.append(protected_word(kind, occurrences[number, text], text))
+    return words
 
 
 def is_protected(word: str) -> bool:

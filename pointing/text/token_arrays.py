@@ -67,9 +67,8 @@ class TokenArrays(NamedTuple):
         if self.writing is None:
             return WritingCounts([], np.zeros((2, 0), np.int32))
         surfaces, ids, _ = self.writing
-        used = np.unique(self.ids)
-        is_word = np.zeros(len(self.words), bool)
-        is_word[used] = [_is_word(self.words[place]) for place in used.tolist()]
+        is_word = np.bincount(self.ids, minlength=len(self.words)) > 0
+        is_word[is_word] = [_is_word(self.words[place]) for place in np.flatnonzero(is_word).tolist()]
         after_word = np.append(False, is_word[self.ids[:-1]])[: len(self.ids)] & (self.positions() > 0)
         counts = np.stack([np.bincount(ids[some], minlength=len(surfaces)) for some in (slice(None), after_word)])
         word = self.word_of_writing()
@@ -149,12 +148,9 @@ class _Spans(NamedTuple):
 
 
 def _find_spans(protector: Protector, lines: Sequence[str]) -> _Spans:
-    found = [(number, spans, protected_words(lines[number], spans)) for number, spans in protector.in_lines(lines)]
-    numbers = np.repeat([number for number, _, _ in found], [len(spans) for _, spans, _ in found]).astype(np.int64)
-    spans = list(chain.from_iterable(spans for _, spans, _ in found))
-    starts, ends = [span.start for span in spans], [span.end for span in spans]
-    words = list(chain.from_iterable(words for _, _, words in found))
-    return _Spans(words, numbers, np.array(starts, np.int64), np.array(ends, np.int64))
+    spans = protector.in_lines(lines)
+    numbers, starts, ends = (np.array([span[part] for span in spans], np.int64) for part in range(3))
+    return _Spans(protected_words(lines, spans), numbers, starts, ends)
 
 
 def _tokenize_text(tokenizer: Tokenizer, text: _Text) -> TokenArrays:

@@ -87,14 +87,14 @@ class Tokenizer:
 
     def chunks(self, line: str) -> list[str]:
         """The texts between white space; where spans are protected, these as words of their own. Not for `moses`."""
-        spans = [] if self.protector is None else self.protector(line)
+        spans = [] if self.protector is None else self.protector.in_lines([line])
         chunks: list[str] = []
-        end = 0
-        for span, word in zip(spans, protected_words(line, spans), strict=True):
-            chunks += line[end : span.start].split()
+        done = 0
+        for (_, start, end, _), word in zip(spans, protected_words([line], spans), strict=True):
+            chunks += line[done:start].split()
             chunks.append(word)
-            end = span.end
-        return chunks + line[end:].split()
+            done = end
+        return chunks + line[done:].split()
 
     def pieces(self, chunks: Iterable[str]) -> list[tuple[str, ...]]:
         """The raw words of each chunk; a protected span is one piece. Not for `moses`."""
