@@ -132,11 +132,12 @@ def _vocabulary(config: Config, counts: Mapping[str, int], size: int | None, kin
 
 def _usual_writings(tally: Tally, vocabulary: Vocabulary) -> dict[str, str]:
     """How people usually write the words of a vocabulary."""
-    counted = zip((pair.split("\t") for pair in tally.numbers), *tally.counts.tolist(), strict=True)
-    in_vocabulary = (
-        ((word, writing), (in_all, inside)) for (word, writing), in_all, inside in counted if word in vocabulary
-    )
-    return usual_writings(dict(in_vocabulary))
+    counts: dict[tuple[str, str], tuple[int, int]] = {}
+    for pair, in_all, inside in zip(tally.numbers, *tally.counts.tolist(), strict=True):
+        word, _, writing = pair.partition("\t")
+        if word in vocabulary:
+            counts[word, writing] = in_all, inside
+    return usual_writings(counts)
 
 
 def _embed(config: Config, part: Path) -> None:

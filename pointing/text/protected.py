@@ -141,13 +141,13 @@ class Protector:
             if match.lastgroup != "tag" or _is_tag(match)
         ]
 
-    def _expressions(self, lines: Iterable[str]) -> Iterator[tuple[int, re.Pattern[str]]]:
+    def _expressions(self, lines: Sequence[str]) -> Iterator[tuple[int, re.Pattern[str]]]:
         """The numbers of the lines that may have spans of our kinds, and expressions that find these."""
-        for number, (line, signs) in enumerate(zip(lines, map(_SIGN.findall, lines))):
+        for number, signs in enumerate(map(_SIGN.findall, lines)):
             if signs:
                 expression, clues = self._by_signs[frozenset(signs)]
                 for clue in clues:
-                    if clue.search(line):
+                    if clue.search(lines[number]):
                         expression = _expression(self.kinds)
                         break
                 if expression is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain, count
 from typing import NamedTuple, TypeVar
 
@@ -101,21 +101,40 @@ def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str], writing: bool = F
     if tokenizer.kind == "moses":  # needs the whole line: what is around a chunk decides how it is split
         return from_tokens([tokenizer(line) for line in lines], lines if writing else None)
     text = _Text.of(lines)
-    spans = None if tokenizer.protector is None else _find_spans(tokenizer.protector, lines)
-    tokens = _tokenize_text(tokenizer, text if spans is None else text.without(spans))
-    if spans is not None:
-        tokens = _with_spans(tokens, spans, text.line_starts)
+    if tokenizer.protector is None:
+        pieces = _cut_into_pieces(tokenizer, text)
+        surfaces = pieces.words
+    else:
+        spans = _Spans.of(tokenizer.protector, lines)
+        pieces = _with_spans(_cut_into_pieces(tokenizer, text.without(spans)), spans, text)
+        surfaces = list(map(protected_text, pieces.words))
+    words, word = unique_numbers(tokenizer.words_of_pieces(pieces.words))
+    tokens = pieces._replace(words=words, ids=word[pieces.ids])
     if not writing:
-        return tokens._replace(writing=None)
-    assert tokens.writing is not None
+        return tokens
     spaces = spaces_before(lines, tokens.starts, tokens.ends, tokens.counts)
-    return tokens._replace(writing=tokens.writing._replace(spaces=spaces))
+    return tokens._replace(writing=Writing(surfaces, pieces.ids, spaces))
+
+
+class _Spans(NamedTuple):
+    """The protected spans of many lines, in their order."""
+
+    words: list[str]
+    lines: Longs  # (spans,) the number of each one's line
+    starts: Longs  # (spans,) in characters of its line
+    ends: Longs
+
+    @classmethod
+    def of(cls, protector: Protector, lines: Sequence[str]) -> _Spans:
+        spans = protector.in_lines(lines)
+        numbers, starts, ends = (np.array([span[column] for span in spans], np.int64) for column in range(3))
+        return cls(protected_words(lines, spans), numbers, starts, ends)
 
 
 class _Text(NamedTuple):
-    """Many lines as one text."""
+    """Many lines as one text, with a line feed between two of them."""
 
-    codes: npt.NDArray[np.uint32]  # of its characters; a line feed stands between two lines
+    codes: npt.NDArray[np.uint32]  # (characters,) code points
     line_starts: Longs  # (lines,)
 
     @classmethod
@@ -138,27 +157,12 @@ class _Text(NamedTuple):
         return chunks, starts - np.repeat(self.line_starts, per_line), per_line
 
 
-class _Spans(NamedTuple):
-    """The protected spans of many lines."""
-
-    words: list[str]
-    lines: Longs  # (spans,) number of the line
-    starts: Longs  # (spans,) in characters of the line
-    ends: Longs
-
-
-def _find_spans(protector: Protector, lines: Sequence[str]) -> _Spans:
-    spans = protector.in_lines(lines)
-    numbers, starts, ends = (np.array([span[part] for span in spans], np.int64) for part in range(3))
-    return _Spans(protected_words(lines, spans), numbers, starts, ends)
-
-
-def _tokenize_text(tokenizer: Tokenizer, text: _Text) -> TokenArrays:
-    """The tokens of all lines, as if there were no protected spans; the spaces of their writing are not yet known."""
+def _cut_into_pieces(tokenizer: Tokenizer, text: _Text) -> TokenArrays:
+    """The tokens of a text without protected spans, as they are written in it."""
     chunks, chunk_starts, per_line = text.chunks()
     different, chunk = unique_numbers(chunks)
 
-    # The pieces of all different chunks, one chunk after the other: which of the different pieces, and its characters.
+    # The pieces of all different chunks, one chunk after the other, with their lengths in characters.
     split = tokenizer.pieces(different)
     piece_counts = np.fromiter(map(len, split), np.int64, len(split))
     pieces, piece = unique_numbers(list(chain.from_iterable(split)))
@@ -170,29 +174,20 @@ def _tokenize_text(tokenizer: Tokenizer, text: _Text) -> TokenArrays:
     start = np.repeat(chunk_starts, piece_counts[chunk]) + offset[place]
     starts, ends = start.astype(np.int32), (start + length[place]).astype(np.int32)
     counts = np.diff(running_sums(piece_counts[chunk])[running_sums(per_line)]).astype(np.int32)
-    words, word = unique_numbers(tokenizer.words_of_pieces(pieces))
-    return TokenArrays(words, word[piece[place]], starts, ends, counts, Writing(pieces, piece[place], starts))
+    return TokenArrays(pieces, piece[place], starts, ends, counts)
 
 
-def _with_spans(tokens: TokenArrays, spans: _Spans, line_starts: Longs) -> TokenArrays:
-    """The tokens with protected spans among them, where each has its place in its line."""
-    assert tokens.writing is not None
+def _with_spans(tokens: TokenArrays, spans: _Spans, text: _Text) -> TokenArrays:
+    """The tokens, and among them the protected spans, each as one token in its place."""
     words, span = unique_numbers(spans.words)
-    place = np.searchsorted(
-        np.repeat(line_starts, tokens.counts) + tokens.starts, line_starts[spans.lines] + spans.starts
-    )
-    writing = Writing(
-        tokens.writing.surfaces + [protected_text(word) for word in words],
-        np.insert(tokens.writing.ids, place, len(tokens.writing.surfaces) + span),
-        tokens.writing.spaces,
-    )
+    token_starts = np.repeat(text.line_starts, tokens.counts) + tokens.starts
+    place = np.searchsorted(token_starts, text.line_starts[spans.lines] + spans.starts)
     return TokenArrays(
         tokens.words + words,
         np.insert(tokens.ids, place, len(tokens.words) + span),
         np.insert(tokens.starts, place, spans.starts),
         np.insert(tokens.ends, place, spans.ends),
         tokens.counts + np.bincount(spans.lines, minlength=len(tokens.counts)).astype(np.int32),
-        writing,
     )
 
 
@@ -216,7 +211,7 @@ def from_tokens(lines: Sequence[Tokens], texts: Sequence[str] | None = None) -> 
 
 def unique_numbers(values: Sequence[Value]) -> tuple[list[Value], Ints]:
     """The different values in the order of their first occurrence, and for each value its place among them."""
-    numbers: dict[Value, int] = defaultdict(count().__next__)
+    numbers: dict[Value, int] = defaultdict(count().__next__)  # a new value gets the next number
     places = np.fromiter(map(numbers.__getitem__, values), np.int32, len(values))
     return list(numbers), places
 

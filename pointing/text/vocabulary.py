@@ -112,12 +112,7 @@ class Vocabulary:
 
     @classmethod
     def build(
-        cls,
-        counts: Mapping[str, int],
-        size: int | None,
-        min_count: int,
-        placeholders: int = 0,
-        kinds: bool = False,
+        cls, counts: Mapping[str, int], size: int | None, min_count: int, placeholders: int = 0, kinds: bool = False
     ) -> Vocabulary:
         """The most frequent words, ties in the alphabet's order: `size` ids, EOS and UNK counted, placeholders not.
 
