@@ -23,7 +23,7 @@ class Span(NamedTuple):
     kind: str
 
 
-SpanOfLines: TypeAlias = tuple[int, int, int, str]  # the number of its line, from 0; start, end and kind
+NumberedSpan: TypeAlias = tuple[int, int, int, str]  # the number of its line, from 0; start, end and kind
 
 _MODIFIERS = "Ctrl|Control|Primary|Alt|AltGr|Shift|Meta|Super|Hyper|Cmd|Command|Strg|Umschalt|Maj"
 _MODIFIER = f"(?:{_MODIFIERS})"
@@ -81,7 +81,7 @@ KINDS: dict[str, str] = {
         (?: [-~+]?(?:alpha|beta|rc|pre|dev|git|dfsg|deb|a|b)\.?\d* (?<!\.) )? (?!\w)""",
 }
 PRESETS: dict[str, tuple[str, ...]] = {"none": (), "web": ("url", "email", "tag", "entity"), "software": tuple(KINDS)}
-# Nearly all lines are read with few kinds or none: a kind is looked for where its signs are.
+# Most lines are read with few kinds or none: a kind is looked for where its signs are.
 _SIGNS = {  # every span of the kind has at least one of these characters
     "key": "+-<",
     "url": "/.",
@@ -103,6 +103,7 @@ _CLUES = {  # kinds whose signs are common in any text: every span also has a ma
 }
 _SIGN = re.compile(f"[{re.escape(''.join(_SIGNS.values()))}]")
 _FREQUENT = frozenset({"printf", "tag", "option", "path"})
+_Reading: TypeAlias = tuple[re.Pattern[str] | None, list[re.Pattern[str]]]  # and clues: with one, read all kinds
 _BARE_TAG = re.compile(rf"<(?!(?i:{_HTML})\s*>)([\w:.-]+)\s*>")
 _CLOSING = re.compile(r"</([\w:.-]+)")
 
@@ -130,7 +131,7 @@ class Protector:
     def __call__(self, line: str) -> list[Span]:
         return [Span(start, end, kind) for _, start, end, kind in self.in_lines([line])]
 
-    def in_lines(self, lines: Sequence[str]) -> list[SpanOfLines]:
+    def in_lines(self, lines: Sequence[str]) -> list[NumberedSpan]:
         """The spans of all lines, in their order."""
         if self._custom:
             return [(number, *span) for number, line in enumerate(lines) for span in self._with_custom(line)]
@@ -138,7 +139,7 @@ class Protector:
             (number, *match.span(), match.lastgroup or "")
             for number, expression in self._expressions(lines)
             for match in expression.finditer(lines[number])
-            if match.lastgroup != "tag" or _is_tag(match)
+            if _is_span(match)
         ]
 
     def _expressions(self, lines: Sequence[str]) -> Iterator[tuple[int, re.Pattern[str]]]:
@@ -168,23 +169,25 @@ class Protector:
             gaps = free
         for _, expression in self._expressions([line]):
             matches = (match for gap in gaps for match in expression.finditer(line, *gap))
-            spans += [Span(*m.span(), m.lastgroup or "") for m in matches if m.lastgroup != "tag" or _is_tag(m)]
+            spans += [Span(*match.span(), match.lastgroup or "") for match in matches if _is_span(match)]
         return sorted(spans)
 
 
-def _is_tag(match: re.Match[str]) -> bool:
-    """False for a bare <name> unless it is one of HTML's, or its line has a closing tag of this name."""
+def _is_span(match: re.Match[str]) -> bool:
+    """False for a bare <name>, unless it is a tag of HTML's or its line has a closing tag of this name."""
+    if match.lastgroup != "tag":
+        return True
     bare = _BARE_TAG.fullmatch(match[0])
     return bare is None or bare[1] in _closed_names(match.string)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=1)  # the names are asked for several times, and then for those of another line
 def _closed_names(line: str) -> frozenset[str]:
     return frozenset(_CLOSING.findall(line))
 
 
-class _ExpressionsBySigns(dict[frozenset[str], tuple[re.Pattern[str] | None, list[re.Pattern[str]]]]):
-    """The signs of a line → an expression for the kinds that it may have, and clues to kinds that it may have besides.
+class _ExpressionsBySigns(dict[frozenset[str], _Reading]):
+    """The signs of a line → how it is read.
 
     Lines with a sign of an infrequent kind share the expression of all kinds, so that few need to be compiled.
     """
@@ -193,7 +196,7 @@ class _ExpressionsBySigns(dict[frozenset[str], tuple[re.Pattern[str] | None, lis
         super().__init__()
         self.kinds = kinds
 
-    def __missing__(self, signs: frozenset[str]) -> tuple[re.Pattern[str] | None, list[re.Pattern[str]]]:
+    def __missing__(self, signs: frozenset[str]) -> _Reading:
         possible = [kind for kind in self.kinds if not signs.isdisjoint(_SIGNS[kind])]
         kinds = tuple(kind for kind in possible if kind not in _CLUES)
         clues = [_CLUES[kind] for kind in possible if kind in _CLUES]
@@ -243,7 +246,7 @@ def protected_word(kind: str, occurrence: int, text: str) -> str:
     return f" {kind} {occurrence} {text}"
 
 
-def protected_words(lines: Sequence[str], spans: Iterable[SpanOfLines]) -> list[str]:
+def protected_words(lines: Sequence[str], spans: Iterable[NumberedSpan]) -> list[str]:
     """The words of the lines' protected spans."""
     words = []
     occurrences: dict[tuple[int, str], int] = defaultdict(int)

@@ -19,7 +19,7 @@ from pointing.corpus.examples import Corpus
 from pointing.corpus.statistics import show_example, statistics_tables
 from pointing.errors import Misuse
 from pointing.generation.reader import LineReader
-from pointing.text.forms import CAPITAL, JOINED, NO_BREAK, UPPER
+from pointing.text.forms import CAPITAL, JOINED, NO_BREAK, UPPER, case_between
 from pointing.text.vocabulary import EOS, UNK
 
 SOURCE = ["the cat sees Zorblatt 7 .", "the dog sees the cat .", "the cat and the dog .", "Quux sees Quux ."] * 3
@@ -435,6 +435,39 @@ def test_forms_by_hand(tmp_path):
     batch = corpus.split("train").batch(np.array([0, 1]))
     assert batch.x_form.shape == batch.x.shape
     assert batch.y_form.tolist()[1] == [capital, 0, 4 * NO_BREAK, 0, 0, 0]
+
+
+@pytest.mark.parametrize("policy", ["unknown-words", "dictionary"])
+def test_forms_are_those_of_each_word_alone(tmp_path, policy):
+    words = ["cat", "Cat", "dog", "Zorblatt", "zorBlatt", "%s", "QUUX", "quux", "(x)", "straße", "STRASSE"]
+    random.seed(5)
+    lines = [" ".join(random.choices(words, k=6)) for _ in range(60)]
+    changes = [str.upper, str.lower, str.capitalize, lambda word: f"new{word}"]
+    others = [
+        " ".join(word if word == "%s" else random.choice(changes)(word.replace("dog", "chien")) for word in line.split())
+        for line in lines
+    ]
+    (tmp_path / "words.tsv").write_text("dog\tchien\n")
+    pointers = {"policy": policy} | ({"dictionary": str(tmp_path / "words.tsv")} if policy == "dictionary" else {})
+    settings = files(tmp_path, lines, others) | {"text": {"forms": True, "protect": "software"}, "pointers": pointers}
+    corpus = prepared(tmp_path, settings | {"vocabulary": {"source": 9, "target": 6}})
+    lexicon, train, seen = corpus.lexicon, corpus.split("train"), set()
+    V = len(lexicon.target)
+    for row in map(train.__getitem__, range(len(train))):
+        source, target = (row[f"{side}_text"] for side in ("source", "target"))
+        tokens = lexicon.tokenization.target(target)
+        for place, (choice, start, end) in enumerate(zip(row["target"], tokens.starts, tokens.ends, strict=False)):
+            case, base = 0, lexicon.target.writing(tokens.words[place])
+            if choice >= V:
+                base = source[row["starts"][choice - V] : row["ends"][choice - V]]
+                base = lexicon.translations([base.lower()])[0] or base
+            if choice != UNK:
+                case = case_between(base, target[start:end])
+            space = JOINED if place and tokens.ends[place - 1] == start else 0
+            assert row["target_forms"][place] == 4 * space + case
+            seen.add((choice == UNK, choice >= V, case))
+        assert row["target_forms"][len(tokens.words) :] == [0]
+    assert len(seen) >= 8  # unknown words, and cases of both shortlist words and pointers
 
 
 def test_the_usual_writing_is_learned_and_kept_in_the_vocabulary_file(tmp_path):

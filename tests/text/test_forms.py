@@ -1,6 +1,7 @@
 """How words are written: case and spaces, from a raw line and back."""
 
 import re
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -148,18 +149,40 @@ def test_any_line_comes_back_but_for_runs_of_white_space(line):
             assert again == no_runs(line)
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.text(max_size=15) | SIGNS, max_size=5))
-@example(["a  %s,", "%s %s", "b"])
-def test_protected_lines_at_once_are_those_one_by_one(lines):
-    tokenizer = Tokenizer(lowercase=True, protector=SOFTWARE)
-    together, alone = tokenize_lines(tokenizer, lines, True), from_tokens([tokenizer(line) for line in lines], lines)
-    assert [together.words[i] for i in together.ids] == [alone.words[i] for i in alone.ids]
-    for name in ("starts", "ends", "counts"):
-        assert getattr(together, name).tolist() == getattr(alone, name).tolist()
-    writings = [[arrays.writing.surfaces[i] for i in arrays.writing.ids] for arrays in (together, alone)]
-    assert writings[0] == writings[1]
-    assert together.writing.spaces.tolist() == alone.writing.spaces.tolist()
+def unpacked(arrays):
+    """[(word, start, end, writing, space), …] for each line."""
+    surfaces = [arrays.writing.surfaces[i] for i in arrays.writing.ids.tolist()]
+    words = [arrays.words[i] for i in arrays.ids.tolist()]
+    tokens = zip(words, arrays.starts.tolist(), arrays.ends.tolist(), surfaces, arrays.writing.spaces, strict=True)
+    lines = [list(islice(tokens, count)) for count in arrays.counts.tolist()]
+    assert next(tokens, None) is None
+    return lines
+
+
+PROTECTORS = [None, SOFTWARE, Protector(PRESETS["software"], ["b+", "a."])]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(max_size=15) | SIGNS, max_size=5), st.sampled_from(PROTECTORS))
+@example(["a  %s,", "%s %s", "b"], SOFTWARE)
+@example(["\u00a0a", "b\u00a0", "\u202f"], SOFTWARE)  # at the end of a line and at its start
+@example(["%s%s", "a%sb%s", ""], SOFTWARE)
+def test_lines_at_once_are_those_one_by_one(lines, protector):
+    tokenizer = Tokenizer(lowercase=True, protector=protector)
+    together = unpacked(tokenize_lines(tokenizer, lines, writing=True))
+    assert together == [unpacked(tokenize_lines(tokenizer, [line], writing=True))[0] for line in lines]
+    assert together == unpacked(from_tokens([tokenizer(line) for line in lines], lines))
+    for line, tokens in zip(lines, together, strict=True):
+        assert [token[:3] for token in tokens] == list(zip(*tokenizer(line), strict=True))
+        assert [surface for *_, surface, _ in tokens] == [line[start:end] for _, start, end, _, _ in tokens]
+
+
+@given(st.lists(st.text(max_size=15) | SIGNS, max_size=5), st.sampled_from(PROTECTORS))
+def test_each_writing_is_of_one_word(lines, protector):
+    tokenizer = Tokenizer(lowercase=True, protector=protector)
+    alone = from_tokens([tokenizer(line) for line in lines], lines)
+    for tokens in (tokenize_lines(tokenizer, lines, writing=True), alone):
+        assert (tokens.word_of_writing()[tokens.writing.ids] == tokens.ids).all()
 
 
 def test_a_protected_span_is_one_token_and_each_occurrence_its_own_word():

@@ -1,10 +1,11 @@
 """Protected spans: tables of what is one, and of what is none."""
 
 import pickle
+import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pointing.errors import Misuse
@@ -191,10 +192,12 @@ def test_a_protector_can_be_pickled():
     assert texts("xx %s", copy) == ["xx", "%s"]
 
 
-PIECES = st.sampled_from([*"%s{}<>b/\\n&;-v1.@$()éA:='*#[]! 語\"\n", "--", "amp", "http://", "Ctrl+"])
+PIECES = st.sampled_from([*"%s{}<>b/\\n&;-v1.@$()éA:='*#[]!~+ 語\"\n١", "--", "amp", "http://", "www.", "Ctrl+", "Alt-"])
+LINES = st.text() | st.lists(PIECES).map("".join)
+PATTERNS = st.sampled_from([(), ("b+",), ("[s ]", "%")])
 
 
-@given(st.one_of(st.text(), st.lists(PIECES).map("".join)), st.sampled_from([(), ("b+",), ("[s ]", "%")]))
+@given(LINES, PATTERNS)
 def test_spans_are_ordered_and_cut_the_line(line, patterns):
     spans = Protector(PRESETS["software"], patterns)(line)
     end, pieces = 0, []
@@ -204,3 +207,39 @@ def test_spans_are_ordered_and_cut_the_line(line, patterns):
         pieces += [line[end : span.start], line[span.start : span.end]]
         end = span.end
     assert "".join([*pieces, line[end:]]) == line
+
+
+ALL_KINDS = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()), re.VERBOSE)
+
+
+def check_that_none_is_missed(line):
+    """A line is read with the kinds whose signs it has; the oracle reads it with all kinds, and takes <file> for a tag."""
+    expected = [Span(*match.span(), match.lastgroup) for match in ALL_KINDS.finditer(line)]
+    spans, missing = protect(line), []
+    for span in expected:
+        if span not in spans:
+            missing.append(line[span.start : span.end])
+    assert all(re.fullmatch(r"<[\w:.-]+\s*>", text) for text in missing)
+    assert set(spans) <= set(expected)
+
+
+@given(LINES)
+@example("١.٢.٣")  # digits too
+@example("Ctrl-C")
+@example("(www.b.org)")
+@example("v1.1")
+@example("]]>")
+def test_no_span_is_missed(line):
+    check_that_none_is_missed(line)
+
+
+@pytest.mark.parametrize("marked", [marked for _, marked in CASES])
+def test_no_span_of_the_table_is_missed(marked):
+    check_that_none_is_missed(re.sub("[⟦⟧]", "", marked))
+
+
+@given(st.lists(LINES, max_size=4), st.sampled_from(["software", "web", "none"]), PATTERNS)
+def test_spans_of_many_lines_are_those_of_each(lines, preset, patterns):
+    protector = Protector(PRESETS[preset], patterns)
+    each = [(number, *span) for number, line in enumerate(lines) for span in protector(line)]
+    assert protector.in_lines(lines) == each
