@@ -80,7 +80,7 @@ def tokenize_block(block: Block) -> TokenizedBlock:
     }
     if pairs.entity is not None:
         columns["entity"] = list_column(target.counts, pairs.entity)
-    lists = {"words": source.words}  # of different texts
+    lists = {"words": source.words}  # of different texts, none of which has a line feed
     for side, tokens in (("source", source), ("target", target)):
         if tokens.writing is not None:
             columns[f"{side}_surfaces"] = list_column(tokens.counts, tokens.writing.ids)

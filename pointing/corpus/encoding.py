@@ -192,20 +192,23 @@ def _target_forms(lexicon: Lexicon, pairs: Pairs, target: Ints, translations: Se
     assert source.writing is not None
     assert pairs.target.writing is not None
     surfaces, ids, spaces = pairs.target.writing
-    is_used = np.zeros(len(surfaces), bool)  # for a word of the shortlist
+
+    # Shortlist words: each writing is compared once.
+    is_used = np.zeros(len(surfaces), bool)
     is_used[ids[(target != UNK) & (target < V)]] = True
-    case = np.zeros(len(surfaces), np.int32)
-    word = pairs.target.word_of_writing()
+    case_of_writing, word_of_writing = np.full(len(surfaces), AS_IT_IS, np.int32), pairs.target.word_of_writing()
     for place in np.flatnonzero(is_used).tolist():
-        case[place] = case_between(lexicon.target.writing(source.words[word[place]]), surfaces[place])
-    cases = np.where(target == UNK, AS_IT_IS, case[ids])
+        usual = lexicon.target.writing(source.words[word_of_writing[place]])
+        case_of_writing[place] = case_between(usual, surfaces[place])
+    cases = np.where(target == UNK, AS_IT_IS, case_of_writing[ids])
+
+    # Pointers: what they copy, or its translation.
     pointers = np.flatnonzero(target >= V)
-    first = np.repeat(_offsets(source.counts)[:-1], pairs.target.counts)
-    copied = (first + target - V)[pointers]  # the number of the token that is copied
+    copied = (np.repeat(_offsets(source.counts)[:-1], pairs.target.counts) + target - V)[pointers]  # token's number
     bases = [*source.writing.surfaces, *(word or "" for word in translations)]
     is_translated = np.array([word is not None for word in translations], bool)[source.ids[copied]]
-    translated = len(source.writing.surfaces) + source.ids[copied].astype(np.int64)
-    base = np.where(is_translated, translated, source.writing.ids[copied])
+    translation = len(source.writing.surfaces) + source.ids[copied].astype(np.int64)
+    base = np.where(is_translated, translation, source.writing.ids[copied])
     cases[pointers] = cases_between(bases, base, surfaces, ids[pointers])
     return form(spaces, cases)
 

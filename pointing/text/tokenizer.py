@@ -71,11 +71,12 @@ class Tokenizer:
         ends: list[int] = []
         offset = 0
         for chunk in self.chunks(line):
-            offset = line.find(protected_text(chunk), offset)  # the first hit is right: only white space comes before
+            text = protected_text(chunk)
+            offset = line.find(text, offset)  # the first hit is right: only white space comes before it
             for piece in self._pieces[chunk]:
                 words.append(self._words[piece])
                 starts.append(offset)
-                offset += len(protected_text(piece))
+                offset += len(piece if text is chunk else text)
                 ends.append(offset)
         return Tokens(words, starts, ends)
 
@@ -88,6 +89,8 @@ class Tokenizer:
     def chunks(self, line: str) -> list[str]:
         """The texts between white space; where spans are protected, these as words of their own. Not for `moses`."""
         spans = [] if self.protector is None else self.protector.in_lines([line])
+        if not spans:
+            return line.split()
         chunks: list[str] = []
         done = 0
         for (_, start, end, _), word in zip(spans, protected_words([line], spans), strict=True):
