@@ -118,6 +118,7 @@ LINES = [
     "日本語のDebianパッケージです。 次へ",
     '<a href="x y">here</a>&nbsp;{count}%(name)s\\n--help /usr/share/doc http://a.b/c?d',
     "%d%%%s%s",
+    "<a\u00a0b='c'>d</a>",
     "",
 ]
 
@@ -178,6 +179,7 @@ def test_lines_at_once_are_those_one_by_one(lines, protector):
 
 
 @given(st.lists(st.text(max_size=15) | SIGNS, max_size=5), st.sampled_from(PROTECTORS))
+@example(["%s %s"], SOFTWARE)  # two words that look the same
 def test_each_writing_is_of_one_word(lines, protector):
     tokenizer = Tokenizer(lowercase=True, protector=protector)
     alone = from_tokens([tokenizer(line) for line in lines], lines)
