@@ -511,7 +511,8 @@ def test_pieces_have_the_form_of_their_word(tmp_path):
 
 
 def test_pieces_have_no_usual_writing(tmp_path):
-    settings = files(tmp_path, ["a new file"] * 4, ["le GNU GNU GNU"] * 4) | {"text": {"forms": True, "subwords": "bpe"}}
-    target = prepared(tmp_path, settings, vocabulary={"source": 20, "target": 20}).lexicon.target
+    settings = files(tmp_path, ["a new file"] * 4, ["le GNU GNU GNU"] * 4)
+    changes = {"text": {"forms": True, "subwords": "bpe"}, "vocabulary": {"source": 20, "target": 20}}
+    target = prepared(tmp_path, settings, **changes).lexicon.target
     assert "gnu" in target  # of a word it would be GNU
     assert target.writings == {}
