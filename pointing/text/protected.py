@@ -99,7 +99,7 @@ _SIGNS = {  # every span of the kind has at least one of these characters
 _CLUES = {  # kinds whose signs are common in any text: every span also has a match of this
     "key": re.compile(_MODIFIERS),
     "url": re.compile(r"://|www\."),
-    "version": re.compile(r"\d\.\d"),
+    "version": re.compile(r"\.\d"),
 }
 _SIGN = re.compile(f"[{re.escape(''.join(_SIGNS.values()))}]")
 _FREQUENT = frozenset({"printf", "tag", "option", "path"})
@@ -136,7 +136,7 @@ class Protector:
         if self._custom:
             return [(number, *span) for number, line in enumerate(lines) for span in self._with_custom(line)]
         return [
-            (number, *match.span(), match.lastgroup or "")
+            (number, match.start(), match.end(), match.lastgroup or "")
             for number, expression in self._expressions(lines)
             for match in expression.finditer(lines[number])
             if _is_span(match)
