@@ -10,7 +10,7 @@ the peak memory of `pointing prepare`, of all its processes together, on these f
     python benchmarks/preparation.py train.en train.fr --forms-and-spans
 
 Prints instead how much longer it takes with `text: {forms: true, protect: software}` than with plain settings: the CPU
-seconds of both, in turns, of the whole command with all its processes. Other work on the machine hardly changes them.
+seconds of both, in turns, of the whole command with all its processes. Other work on the machine changes them little.
 """
 
 from __future__ import annotations
