@@ -50,9 +50,7 @@ class Base(NamedTuple):
         return self.target.writings | {word: text for word, text in of_text.items() if word not in self.target}
 
 
-def extended(
-    base: Vocabulary, text: Vocabulary, size: int | None, key: str, writings: Mapping[str, str] | None = None
-) -> Vocabulary:
+def extended(base: Vocabulary, text: Vocabulary, size: int | None, key: str) -> Vocabulary:
     """All words of `base`, then the most frequent other words of `text`, as long as there is room.
 
     `size` is the limit that the setting `key` gives, with the end of sentence and the unknown word, as in
@@ -68,5 +66,4 @@ def extended(
         [*base.words, *(text.words[rank] for rank in added)],
         [*base.counts, *(text.counts[rank] for rank in added)],
         text.placeholders,
-        writings=writings,
     )

@@ -7,6 +7,8 @@ builds its tools once (`set_up_…`); blocks and what was made of them cross bet
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,42 +51,51 @@ def set_up_tokenizing(config: Config) -> None:
         _ = _tokenization.tagger  # what is wrong with it is said now
 
 
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """For work that makes many small lists and no cycles: looking for cycles would take a third of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@without_garbage_collection()
 def tokenize_block(block: Block) -> TokenizedBlock:
     """Writes a block's pairs as tokens, whose words are numbered within the block, both sides together."""
-    gc.disable()  # many small lists and no cycles: looking for cycles would take a third of the time
-    try:
-        numbers, source_lines, target_lines, tags, _ = block.lines
-        pairs, statistics = tokenize_pairs(_tokenization, source_lines, target_lines, tags, numbers)
-        source, target = pairs.source, pairs.target
-        columns: dict[str, Any] = {
-            "source": list_column(source.counts, source.ids),
-            "target": list_column(target.counts, target.ids),
-            "starts": list_column(source.counts, source.starts),
-            "ends": list_column(source.counts, source.ends),
-            "source_text": text_column(pairs.texts[0]),
-            "target_text": text_column(pairs.texts[1]),
-            "line": int_column(np.array(numbers, np.int32)[pairs.rows]),
-        }
-        if pairs.entity is not None:
-            columns["entity"] = list_column(target.counts, pairs.entity)
-        lists = {"words": source.words}  # of different texts
-        for side, tokens in (("source", source), ("target", target)):
-            if tokens.writing is not None:
-                columns[f"{side}_surfaces"] = list_column(tokens.counts, tokens.writing.ids)
-                columns[f"{side}_spaces"] = list_column(tokens.counts, tokens.writing.spaces)
-                lists[f"{side}_surfaces"] = tokens.writing.surfaces
-        batches = [pa.record_batch(columns)]
-        batches += [pa.record_batch({name: text_column(texts)}) for name, texts in lists.items()]
-        with pa.OSFile(str(block.path), "wb") as file:
-            for batch in batches:
-                with pa.ipc.new_stream(file, batch.schema) as stream:
-                    stream.write(batch)
-        copied = target.ids[copied_tokens(pairs)] if _tokenization.counts_copies else target.ids[:0]
-        counts = [np.bincount(ids, minlength=len(source.words)) for ids in (source.ids, target.ids, copied)]
-        counted = np.stack(counts).astype(np.int32)
-        return TokenizedBlock(block.split, block.path, statistics, source.words, counted, target.count_writings())
-    finally:
-        gc.enable()
+    numbers, source_lines, target_lines, tags, _ = block.lines
+    pairs, statistics = tokenize_pairs(_tokenization, source_lines, target_lines, tags, numbers)
+    source, target = pairs.source, pairs.target
+    columns: dict[str, Any] = {
+        "source": list_column(source.counts, source.ids),
+        "target": list_column(target.counts, target.ids),
+        "starts": list_column(source.counts, source.starts),
+        "ends": list_column(source.counts, source.ends),
+        "source_text": text_column(pairs.texts[0]),
+        "target_text": text_column(pairs.texts[1]),
+        "line": int_column(np.array(numbers, np.int32)[pairs.rows]),
+    }
+    if pairs.entity is not None:
+        columns["entity"] = list_column(target.counts, pairs.entity)
+    lists = {"words": source.words}  # of different texts, none of which has a line feed
+    for side, tokens in (("source", source), ("target", target)):
+        if tokens.writing is not None:
+            columns[f"{side}_surfaces"] = list_column(tokens.counts, tokens.writing.ids)
+            columns[f"{side}_spaces"] = list_column(tokens.counts, tokens.writing.spaces)
+            lists[f"{side}_surfaces"] = tokens.writing.surfaces
+    batches = [pa.record_batch(columns)]
+    batches += [pa.record_batch({name: text_column(["\n".join(texts)])}) for name, texts in lists.items()]
+    with pa.OSFile(str(block.path), "wb") as file:
+        for batch in batches:
+            with pa.ipc.new_stream(file, batch.schema) as stream:
+                stream.write(batch)
+    copied = target.ids[copied_tokens(pairs)] if _tokenization.counts_copies else target.ids[:0]
+    counts = [np.bincount(ids, minlength=len(source.words)) for ids in (source.ids, target.ids, copied)]
+    counted = np.stack(counts).astype(np.int32)
+    return TokenizedBlock(block.split, block.path, statistics, source.words, counted, target.count_writings())
 
 
 def set_up_encoding(lexicon: Lexicon) -> None:
@@ -92,6 +103,7 @@ def set_up_encoding(lexicon: Lexicon) -> None:
     _lexicon = lexicon
 
 
+@without_garbage_collection()
 def encode_block(path: Path) -> tuple[pa.RecordBatch, Statistics]:
     """A tokenised block as the corpus holds it."""
     pairs, lines = read_block(path)
@@ -107,7 +119,7 @@ def read_block(path: Path) -> tuple[Pairs, pa.Int32Array]:
             for _ in range(3 if "source_spaces" in block.schema.names else 1)
             for batch in pa.ipc.open_stream(file)
         ]
-    words, *surfaces = (texts.column(0).to_pylist() for texts in lists)
+    words, *surfaces = (texts.column(0)[0].as_py().split("\n") for texts in lists)
 
     def writing(side: int) -> Writing | None:
         if not surfaces:

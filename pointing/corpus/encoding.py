@@ -20,7 +20,7 @@ from pointing.corpus.pointers import NOWHERE, Ints, Side, choose, number_source_
 from pointing.corpus.statistics import Statistics
 from pointing.system.files import without_end
 from pointing.text.entities import OUTSIDE, Tagged, anonymize
-from pointing.text.forms import AS_IT_IS, case_of, cases_between, form
+from pointing.text.forms import AS_IT_IS, case_between, case_of, cases_between, form
 from pointing.text.subwords import split_into_pieces
 from pointing.text.token_arrays import Longs, TokenArrays, from_tokens, tokenize_lines, unique_numbers
 from pointing.text.tokenizer import Tokens
@@ -191,17 +191,26 @@ def _target_forms(lexicon: Lexicon, pairs: Pairs, target: Ints, translations: Se
     source, V = pairs.source, len(lexicon.target)
     assert source.writing is not None
     assert pairs.target.writing is not None
-    words = source.words  # of both sides
     surfaces, ids, spaces = pairs.target.writing
-    bases = [*source.writing.surfaces, *map(lexicon.target.writing, words), *(word or "" for word in translations)]
-    usual, translated = len(source.writing.surfaces), len(source.writing.surfaces) + len(words)
-    first = np.repeat(_offsets(source.counts)[:-1], pairs.target.counts)
-    pointed = np.where(target >= V, first + target - V, 0)  # the number of the token that is copied
-    copied = np.array([word is not None for word in translations], bool)[source.ids[pointed]]
-    copied_base = np.where(copied, translated + source.ids[pointed], source.writing.ids[pointed])
-    base = np.where(target >= V, copied_base, usual + pairs.target.ids).astype(np.int64)
-    cases = cases_between(bases, base, surfaces, ids)
-    return form(spaces, np.where(target == UNK, AS_IT_IS, cases))
+
+    # Shortlist words: each writing is compared once.
+    is_used = np.zeros(len(surfaces), bool)
+    is_used[ids[(target != UNK) & (target < V)]] = True
+    case_of_writing, word_of_writing = np.full(len(surfaces), AS_IT_IS, np.int32), pairs.target.word_of_writing()
+    for place in np.flatnonzero(is_used).tolist():
+        usual = lexicon.target.writing(source.words[word_of_writing[place]])
+        case_of_writing[place] = case_between(usual, surfaces[place])
+    cases = np.where(target == UNK, AS_IT_IS, case_of_writing[ids])
+
+    # Pointers: what they copy, or its translation.
+    pointers = np.flatnonzero(target >= V)
+    copied = (np.repeat(_offsets(source.counts)[:-1], pairs.target.counts) + target - V)[pointers]  # token's number
+    bases = [*source.writing.surfaces, *(word or "" for word in translations)]
+    is_translated = np.array([word is not None for word in translations], bool)[source.ids[copied]]
+    translation = len(source.writing.surfaces) + source.ids[copied].astype(np.int64)
+    base = np.where(is_translated, translation, source.writing.ids[copied])
+    cases[pointers] = cases_between(bases, base, surfaces, ids[pointers])
+    return form(spaces, cases)
 
 
 def encode_pairs(lexicon: Lexicon, pairs: Pairs, lines: Any) -> tuple[pa.RecordBatch, Statistics]:

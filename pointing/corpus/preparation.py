@@ -29,7 +29,7 @@ from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.sources import RawSplit, keep_held_out, open_splits
 from pointing.corpus.statistics import Statistics
 from pointing.corpus.vectors import make_vectors, save_vectors
-from pointing.corpus.word_counts import WordCounts
+from pointing.corpus.word_counts import Tally, WordCounts
 from pointing.errors import Misuse
 from pointing.system.files import digest, read_text, whole_folder, write_text
 from pointing.system.progress import progress, say
@@ -39,7 +39,6 @@ from pointing.text.dictionary import Dictionary
 from pointing.text.forms import usual_writings
 from pointing.text.protected import is_protected
 from pointing.text.subwords import require_tokenizers
-from pointing.text.token_arrays import WritingCounts
 from pointing.text.vocabulary import Vocabulary
 
 
@@ -76,7 +75,7 @@ def _prepare(
     blocks, counts, writings = _tokenize_all(config, part, splits, statistics, workers)
     if config.vocabulary.copied_min_count is not None:
         counts = counts.without_rare_copies(config.vocabulary.copied_min_count)
-    source, target = _vocabularies(config, counts, usual_writings(writings), base)
+    source, target = _vocabularies(config, counts, writings, base)
     lexicon = Lexicon(config, source, target, _dictionary(config, blocks["train"]))
     lexicon.save(part)
     for name, paths in blocks.items():
@@ -104,71 +103,72 @@ def _prepare(
 
 def _tokenize_all(
     config: Config, part: Path, splits: dict[str, RawSplit], statistics: dict[str, Statistics], workers: int | None
-) -> tuple[dict[str, list[Path]], WordCounts, WritingCounts]:
+) -> tuple[dict[str, list[Path]], WordCounts, Tally]:
     """The tokenised blocks of each split, and how often each word of the training text stands on either side.
 
     Also how often each target word is written in which way, if forms are learned.
     """
     jobs = chain.from_iterable(_blocks(name, split, part) for name, split in splits.items())
     blocks: dict[str, list[Path]] = {name: [] for name in splits}
-    index: dict[str, int] = {}
-    counts = np.zeros((3, 0), np.int64)  # source, target, target words that the source has too
-    writings: WritingCounts = {}
+    words = Tally(3)  # in the source, in the target, and in the target of a pair whose source has the word too
+    writings = Tally(2)  # in all, and after another word
     with progress("tokenising", sum(split.pairs for split in splits.values()), "pairs") as bar:
         for done in in_order(tokenize_block, jobs, workers, set_up_tokenizing, config):
             blocks[done.split].append(done.path)
             statistics[done.split].add(done.statistics)
             bar.advance(done.statistics.pairs + sum(done.statistics.skipped.values()))
             if done.split == "train":
-                words = np.fromiter((index.setdefault(word, len(index)) for word in done.words), np.int64)
-                counts = np.pad(counts, ((0, 0), (0, len(index) - counts.shape[1])))
-                counts[:, words] += done.counts
-                for writing, (count, inside) in done.writings.items():
-                    before = writings.get(writing, (0, 0))
-                    writings[writing] = before[0] + count, before[1] + inside
+                words.add(done.words, done.counts)
+                writings.add(done.writings.pairs, done.writings.counts)
     for name, split in splits.items():
         if statistics[name].pairs == 0:
             raise Misuse(f"no pair is left of {split.pairs:,}: {statistics[name].reasons()}", split.path)
-    columns = ({word: count for word, count in zip(index, side.tolist(), strict=True) if count} for side in counts)
-    return blocks, WordCounts(*columns), writings
+    return blocks, WordCounts(*words.of_texts()), writings
 
 
 def _vocabularies(
-    config: Config, counts: WordCounts, writings: dict[str, str], base: Base | None
+    config: Config, counts: WordCounts, writings: Tally, base: Base | None
 ) -> tuple[Vocabulary, Vocabulary]:
     """Of source and target: made from the training text, or from those of another run."""
     sizes = config.vocabulary
     if base is None:
         source = _vocabulary(config, counts.source, sizes.source, kinds=True)
-        return source, _vocabulary(config, counts.target, sizes.target, writings)
+        target = _vocabulary(config, counts.target, sizes.target)
+        if config.text.uses_subwords:  # pieces have no writing of their own
+            return source, target
+        return source, target.written_as(_usual_writings(writings, target))
     if config.text.uses_subwords:  # other merges would cut known words in another way
         return base.source, base.target
     if not base.grow:
         counts = WordCounts({}, {}, {})
-    source = _vocabulary(config, counts.source, None, kinds=True)
-    target = _vocabulary(config, counts.target, None)
-    usual = base.writings(writings) if config.text.forms else None
-    return (
-        extended(base.source, source, sizes.source, "vocabulary.source"),
-        extended(base.target, target, sizes.target, "vocabulary.target", usual),
+    source = extended(
+        base.source, _vocabulary(config, counts.source, None, kinds=True), sizes.source, "vocabulary.source"
     )
+    target = extended(base.target, _vocabulary(config, counts.target, None), sizes.target, "vocabulary.target")
+    if config.text.forms:
+        target = target.written_as(base.writings(_usual_writings(writings, target)))
+    return source, target
 
 
-def _vocabulary(
-    config: Config,
-    counts: Mapping[str, int],
-    size: int | None,
-    writings: dict[str, str] | None = None,
-    kinds: bool = False,
-) -> Vocabulary:
+def _vocabulary(config: Config, counts: Mapping[str, int], size: int | None, kinds: bool = False) -> Vocabulary:
     if not config.text.uses_subwords:
         placeholders = config.text.max_tokens if config.pointers.anonymous else 0
-        return Vocabulary.build(counts, size, config.vocabulary.min_count, placeholders, writings, kinds)
+        return Vocabulary.build(counts, size, config.vocabulary.min_count, placeholders, kinds)
     assert size is not None
     with progress("merging", len(counts), "words") as bar:
         vocabulary = Vocabulary.of_pieces(counts, size, config.vocabulary.min_count)
         bar.advance(len(counts))
     return vocabulary
+
+
+def _usual_writings(tally: Tally, vocabulary: Vocabulary) -> dict[str, str]:
+    """How people usually write the words of a vocabulary."""
+    counts: dict[tuple[str, str], tuple[int, int]] = {}
+    for pair, in_all, inside in zip(tally.numbers, *tally.counts.tolist(), strict=True):
+        word, _, writing = pair.partition("\t")
+        if word in vocabulary:
+            counts[word, writing] = in_all, inside
+    return usual_writings(counts)
 
 
 def _embed(config: Config, part: Path) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from pointing.text.protected import is_protected
 
+Ints = npt.NDArray[np.int32]
 MOSTLY = 0.9  # of its occurrences in the target, so many stand in the source too: then a word is copied, as names are
 
 
@@ -35,3 +41,24 @@ class WordCounts(NamedTuple):
             {word: count for word, count in side.items() if word not in rare} for side in (self.source, self.target)
         )
         return WordCounts(source, target, self.copied)
+
+
+class Tally:
+    """Counts of texts, several for each text, that are added up from block to block."""
+
+    def __init__(self, per_text: int) -> None:
+        self.numbers: dict[str, int] = defaultdict(count().__next__)  # of the texts, in the order of first occurrence
+        self.counts = np.zeros((per_text, 0), np.int64)
+
+    def add(self, texts: Sequence[str], counts: Ints) -> None:
+        """`counts` (per_text, texts) of different texts."""
+        places = np.fromiter(map(self.numbers.__getitem__, texts), np.int64, len(texts))
+        self.counts = np.pad(self.counts, ((0, 0), (0, len(self.numbers) - self.counts.shape[1])))
+        self.counts[:, places] += counts
+
+    def of_texts(self) -> list[dict[str, int]]:
+        """Each kind of count by itself: text → count, without zeros."""
+        return [
+            {text: number for text, number in zip(self.numbers, row, strict=True) if number}
+            for row in self.counts.tolist()
+        ]

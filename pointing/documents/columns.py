@@ -87,7 +87,8 @@ def _by_language(names: Sequence[str], languages: tuple[str, str]) -> list[tuple
     )
     if len(source) != 1 or len(target) > 1 or (not target and len(names) == 2):
         return []
-    return [(source[0], target[0] if target else languages[1])]
+    outer = source[0].rpartition(".")[0]  # of a member of an object inside another one
+    return [(source[0], target[0] if target else f"{outer}.{languages[1]}" if outer else languages[1])]
 
 
 def _sources(wanted: Wanted) -> list[str]:

@@ -1,4 +1,7 @@
-"""JSON lines: one object a line. Only the target's value changes, or its key is added at the object's end."""
+"""JSON lines: one object a line. Only the target's value changes, or its key is added at the object's end.
+
+A member of an object inside has a dotted name: `text.en` in {"text": {"en": …}}.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,9 @@ class JsonLines:
         if source is None or target is None:
             odd = self.source if source is None else self.target
             return Unit(number, each.line, (source or "",), (target or "",), "locked", trouble=f"{odd!r} is no text")
+        if self.target not in each.members and each.end_for(self.target) is None:
+            trouble = f"there is no object to write {self.target!r} into"
+            return Unit(number, each.line, (source,), (target,), "locked", trouble=trouble)
         return Unit(number, each.line, (source,), (target,), "translated" if target.strip() else "empty")
 
     def problem(self, unit: Unit, text: str) -> str | None:
@@ -56,8 +62,10 @@ class JsonLines:
                 member = each.members[self.target]
                 edits.replace(member.start, member.end, value)
             else:
-                name = json.dumps(self.target, ensure_ascii=each.is_ascii)
-                edits.insert(each.end, ", " * bool(each.members) + f"{name}: {value}")
+                end = each.end_for(self.target)
+                assert end is not None  # else it is locked
+                name = json.dumps(self.target.rpartition(".")[2], ensure_ascii=each.is_ascii)
+                edits.insert(end.place, ", " * end.has_members + f"{name}: {value}")
         return self.raw.bytes_of(edits.result())
 
 
@@ -67,12 +75,19 @@ class _Member(NamedTuple):
     end: int
 
 
+class _End(NamedTuple):
+    """Where a new member of an object would be written: after the last one."""
+
+    place: int
+    has_members: bool
+
+
 class _Object(NamedTuple):
     """A JSON object, and where in the file the values of its members stand."""
 
     line: int
-    members: dict[str, _Member]
-    end: int  # the place after its last member
+    members: dict[str, _Member]  # also those of objects inside, by their dotted names
+    ends: dict[str, _End]  # of the object itself, "", and of those inside, by their names
     is_ascii: bool  # it writes other characters as \\u…
 
     def text(self, name: str) -> str | None:
@@ -80,24 +95,36 @@ class _Object(NamedTuple):
         value = self.members[name].value if name in self.members else None
         return "" if value is None else value if isinstance(value, str) else None
 
+    def end_for(self, name: str) -> _End | None:
+        """Where a member of this name is added; None if there is no such object inside."""
+        return self.ends.get(name.rpartition(".")[0])
+
     @classmethod
     def read(cls, line: str, offset: int, path: Path, number: int) -> _Object:
         try:
             if not isinstance(json.loads(line), dict):
                 raise Misuse("this line is JSON, but no object: {…}", path, number)
-            at = line.index("{") + 1
-            members, end = dict[str, _Member](), at
-            while line[at := _skip(line, at)] != "}":
-                if line[at] == ",":
-                    at = _skip(line, at + 1)
-                name, at = _DECODER.raw_decode(line, at)
-                at = _skip(line, _skip(line, at) + 1)
-                value, end = _DECODER.raw_decode(line, at)
-                members[name] = _Member(value, offset + at, offset + end)
-                at = end
+            found = cls(number, {}, {}, "\\u" in line and line.isascii())
+            found._add_members(line, line.index("{"), offset)
         except (ValueError, RecursionError) as error:
             raise Misuse(f"this line is no JSON: {error}", path, number) from None
-        return cls(number, members, offset + end, "\\u" in line and line.isascii())
+        return found
+
+    def _add_members(self, line: str, at: int, offset: int, outer: str = "") -> None:
+        """Adds the members of the object whose brace stands at `at`; `outer` is its name, if it stands inside."""
+        at += 1
+        end, has_members = at, False
+        while line[at := _skip(line, at)] != "}":
+            if line[at] == ",":
+                at = _skip(line, at + 1)
+            name, at = _DECODER.raw_decode(line, at)
+            at = _skip(line, _skip(line, at) + 1)
+            value, end = _DECODER.raw_decode(line, at)
+            self.members[f"{outer}.{name}" if outer else name] = _Member(value, offset + at, offset + end)
+            if isinstance(value, dict) and not outer:
+                self._add_members(line, at, offset, name)
+            at, has_members = end, True
+        self.ends[outer] = _End(offset + end, has_members)
 
 
 def _skip(line: str, at: int) -> int:

@@ -8,6 +8,7 @@ this works in every language.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -89,14 +90,18 @@ def usual_writings(counts: Mapping[tuple[str, str], tuple[int, int]]) -> dict[st
 
 def spaces_before(lines: Sequence[str], starts: Ints, ends: Ints, counts: Ints) -> Ints:
     """What stands before each token of the lines, as a number of SPACES; SPACE before a line's first token."""
+    is_first = np.zeros(len(starts), bool)
+    is_first[(np.cumsum(counts) - counts)[counts > 0]] = True
     spaces = np.full(len(starts), SPACE, np.int32)
     spaces[1:][starts[1:] == ends[:-1]] = JOINED
-    first = np.cumsum(counts) - counts
-    spaces[first[counts > 0]] = SPACE
-    for number, line in enumerate(lines):
-        for space in (NO_BREAK, NARROW):
-            if SPACES[space] in line:
-                for token in range(first[number] + 1, first[number] + counts[number]):
-                    if SPACES[space] in line[ends[token - 1] : starts[token]]:
-                        spaces[token] = space
+    spaces[is_first] = SPACE
+    text = "\n".join(lines)
+    lengths = np.fromiter(map(len, lines), np.int64, len(lines)) + 1
+    line_starts = np.repeat(np.cumsum(lengths) - lengths, counts)  # in the text, for each token
+    for space in (NO_BREAK, NARROW):
+        places = np.array([match.start() for match in re.finditer(SPACES[space], text)], np.int64)
+        after = np.searchsorted(line_starts + starts, places)  # the token after each one
+        places, after = places[after < len(starts)], after[after < len(starts)]
+        is_between = ~is_first[after] & (places >= (line_starts + ends)[after - 1])
+        spaces[after[is_between]] = space
     return spaces

@@ -7,9 +7,10 @@ has read no character at which it could begin again, or reads a bounded number o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple, TypeAlias
 
 from pointing.errors import Misuse
 
@@ -21,6 +22,8 @@ class Span(NamedTuple):
     end: int
     kind: str
 
+
+NumberedSpan: TypeAlias = tuple[int, int, int, str]  # the number of its line, from 0; start, end and kind
 
 _MODIFIERS = "Ctrl|Control|Primary|Alt|AltGr|Shift|Meta|Super|Hyper|Cmd|Command|Strg|Umschalt|Maj"
 _MODIFIER = f"(?:{_MODIFIERS})"
@@ -54,7 +57,7 @@ KINDS: dict[str, str] = {
             | (?:hh|h|ll|l|L|q|j|z|t)? (?: [diouxXeEfFgGaAcspnCSm] (?<! [0-9]%[A-Za-z] (?=[A-Za-z]) ) ) )
         | (?<![0-9]%) L?\d{{1,2}} (?!\d)
         | (?:q[+#]*|w)? [A-Za-z] (?![A-Za-z]) (?<![0-9]%[A-Za-z])
-        | [<>] ) | ~% | (?<![\w/]) ~[asdASD] (?!\w)""",
+        | [<>] ) | ~% | ~ (?<![\w/]~) [asdASD] (?!\w)""",
     # {count} {0:.2f} {} {{x}} ${var} #{name} %{name}; not { text with words }
     "braces": r"""[$\#%]? (?: \{\{ [ ]?[\w.|-]*[ ]? \}\}
         | \{ [\w.\[\]]* (?:![rsa])? (?: :[^{}\s]{0,30} )? \} )""",
@@ -78,22 +81,29 @@ KINDS: dict[str, str] = {
         (?: [-~+]?(?:alpha|beta|rc|pre|dev|git|dfsg|deb|a|b)\.?\d* (?<!\.) )? (?!\w)""",
 }
 PRESETS: dict[str, tuple[str, ...]] = {"none": (), "web": ("url", "email", "tag", "entity"), "software": tuple(KINDS)}
-# A line without any of these has no protected span.
-_SIGN = re.compile(r"[%{$@<&~\\/+\]]|\d\.\d|-[\w-]|www\.")
-_SIGNS = {  # a line without any of a kind's signs has no span of this kind
-    "key": tuple(_MODIFIERS.split("|")),
-    "url": ("://", "www."),
-    "email": ("@",),
-    "printf": ("%", "~"),
-    "braces": ("{",),
-    "variable": ("$", "@"),
-    "tag": ("<", "]]>"),
-    "entity": ("&",),
-    "path": ("/", ":\\"),
-    "escape": ("\\",),
-    "option": ("-",),
-    "version": tuple(f"{digit}." for digit in range(10)),
+# Most lines are read with few kinds or none: a kind is looked for where its signs are.
+_SIGNS = {  # every span of the kind has at least one of these characters
+    "key": "+-<",
+    "url": "/.",
+    "email": "@",
+    "printf": "%~",
+    "braces": "{",
+    "variable": "$@",
+    "tag": "<]",
+    "entity": "&",
+    "path": "/\\",
+    "escape": "\\",
+    "option": "-",
+    "version": ".",
 }
+_CLUES = {  # kinds whose signs are common in any text: every span also has a match of this
+    "key": re.compile(_MODIFIERS),
+    "url": re.compile(r"://|www\."),
+    "version": re.compile(r"\.\d"),
+}
+_SIGN = re.compile(f"[{re.escape(''.join(_SIGNS.values()))}]")
+_FREQUENT = frozenset({"printf", "tag", "option", "path"})
+_Reading: TypeAlias = tuple[re.Pattern[str] | None, list[re.Pattern[str]]]  # and clues: with one, read all kinds
 _BARE_TAG = re.compile(rf"<(?!(?i:{_HTML})\s*>)([\w:.-]+)\s*>")
 _CLOSING = re.compile(r"</([\w:.-]+)")
 
@@ -111,6 +121,7 @@ class Protector:
         self.kinds = tuple(kind for kind in KINDS if kind in set(kinds))
         self.patterns = tuple(patterns)
         self._custom = [_own(pattern) for pattern in patterns]
+        self._by_signs = _ExpressionsBySigns(self.kinds)
 
     @classmethod
     def named(cls, name: str) -> Protector:
@@ -118,25 +129,30 @@ class Protector:
         return cls(PRESETS[name] if name in PRESETS else [kind.strip() for kind in name.split(",")])
 
     def __call__(self, line: str) -> list[Span]:
-        if self._custom:
-            return self._with_custom(line)
-        if not self.kinds or _SIGN.search(line) is None:
-            return []
-        return list(self._between(line, 0, len(line)))
+        return [Span(start, end, kind) for _, start, end, kind in self.in_lines([line])]
 
-    def _between(self, line: str, start: int, end: int) -> Iterator[Span]:
-        kinds = tuple(kind for kind in self.kinds if any(sign in line for sign in _SIGNS[kind]))
-        if not kinds:
-            return
-        closed: set[str] | None = None
-        for match in _expression(kinds).finditer(line, start, end):
-            kind = match.lastgroup
-            assert kind is not None
-            if kind == "tag" and (bare := _BARE_TAG.fullmatch(match[0])):
-                closed = set(_CLOSING.findall(line)) if closed is None else closed
-                if bare[1] not in closed:
-                    continue
-            yield Span(match.start(), match.end(), kind)
+    def in_lines(self, lines: Sequence[str]) -> list[NumberedSpan]:
+        """The spans of all lines, in their order."""
+        if self._custom:
+            return [(number, *span) for number, line in enumerate(lines) for span in self._with_custom(line)]
+        return [
+            (number, match.start(), match.end(), match.lastgroup or "")
+            for number, expression in self._expressions(lines)
+            for match in expression.finditer(lines[number])
+            if _is_span(match)
+        ]
+
+    def _expressions(self, lines: Sequence[str]) -> Iterator[tuple[int, re.Pattern[str]]]:
+        """The numbers of the lines that may have spans of our kinds, and expressions that find these."""
+        for number, signs in enumerate(map(_SIGN.findall, lines)):
+            if signs:
+                expression, clues = self._by_signs[frozenset(signs)]
+                for clue in clues:
+                    if clue.search(lines[number]):
+                        expression = _expression(self.kinds)
+                        break
+                if expression is not None:
+                    yield number, expression
 
     def _with_custom(self, line: str) -> list[Span]:
         spans: list[Span] = []
@@ -146,20 +162,56 @@ class Protector:
             for start, end in gaps:
                 for match in expression.finditer(line, start, end):
                     if match.start() < match.end():
-                        spans.append(Span(match.start(), match.end(), "custom"))
+                        spans.append(Span(*match.span(), "custom"))
                         free.append((start, match.start()))
                         start = match.end()
                 free.append((start, end))
             gaps = free
-        for start, end in gaps:
-            spans.extend(self._between(line, start, end))
+        for _, expression in self._expressions([line]):
+            matches = (match for gap in gaps for match in expression.finditer(line, *gap))
+            spans += [Span(*match.span(), match.lastgroup or "") for match in matches if _is_span(match)]
         return sorted(spans)
+
+
+def _is_span(match: re.Match[str]) -> bool:
+    """False for a bare <name>, unless it is a tag of HTML's or its line has a closing tag of this name."""
+    if match.lastgroup != "tag":
+        return True
+    bare = _BARE_TAG.fullmatch(match[0])
+    return bare is None or bare[1] in _closed_names(match.string)
+
+
+@lru_cache(maxsize=1)  # the names are asked for several times, and then for those of another line
+def _closed_names(line: str) -> frozenset[str]:
+    return frozenset(_CLOSING.findall(line))
+
+
+class _ExpressionsBySigns(dict[frozenset[str], _Reading]):
+    """The signs of a line → how it is read.
+
+    Lines with a sign of an infrequent kind share the expression of all kinds, so that few need to be compiled.
+    """
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        super().__init__()
+        self.kinds = kinds
+
+    def __missing__(self, signs: frozenset[str]) -> _Reading:
+        possible = [kind for kind in self.kinds if not signs.isdisjoint(_SIGNS[kind])]
+        kinds = tuple(kind for kind in possible if kind not in _CLUES)
+        clues = [_CLUES[kind] for kind in possible if kind in _CLUES]
+        if not _FREQUENT.issuperset(kinds):
+            kinds, clues = self.kinds, []
+        self[signs] = _expression(kinds) if kinds else None, clues
+        return self[signs]
 
 
 @cache
 def _expression(kinds: tuple[str, ...]) -> re.Pattern[str]:
-    """One expression for these kinds; a line is read with those only whose signs it has."""
-    return re.compile("|".join(f"(?P<{kind}>{KINDS[kind]})" for kind in kinds), re.VERBOSE)
+    """One expression for these kinds."""
+    one_of_them = "|".join(f"(?P<{kind}>{KINDS[kind]})" for kind in kinds)
+    # Many kinds need not be tried at each letter: no span begins inside a word, or with white space.
+    return re.compile(one_of_them if _FREQUENT.issuperset(kinds) else rf"(?!\s|\B\w)(?:{one_of_them})", re.VERBOSE)
 
 
 def _own(pattern: str) -> re.Pattern[str]:
@@ -192,6 +244,17 @@ def keeps_order(text: str, kind: str) -> bool:
 
 def protected_word(kind: str, occurrence: int, text: str) -> str:
     return f" {kind} {occurrence} {text}"
+
+
+def protected_words(lines: Sequence[str], spans: Iterable[NumberedSpan]) -> list[str]:
+    """The words of the lines' protected spans."""
+    words = []
+    occurrences: dict[tuple[int, str], int] = defaultdict(int)
+    for number, start, end, kind in spans:
+        text = lines[number][start:end]
+        occurrences[number, text] += 1
+        words.append(protected_word(kind, occurrences[number, text], text))
+    return words
 
 
 def is_protected(word: str) -> bool:

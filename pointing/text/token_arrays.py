@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, chain
-from typing import NamedTuple, TypeAlias
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from itertools import chain, count
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pointing.text.forms import spaces_before
-from pointing.text.protected import is_protected, protected_text
+from pointing.text.protected import Protector, is_protected, protected_text, protected_words
 from pointing.text.tokenizer import Tokenizer, Tokens
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-WritingCounts: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # (word, writing) → in all, after another word
+Value = TypeVar("Value", bound=Hashable)
+WHITE_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # of code points; there is none behind U+3000
 
 
 class Writing(NamedTuple):
     """How tokens are written in their raw lines."""
 
-    surfaces: list[str]  # the different writings
+    surfaces: list[str]  # each is a writing of one word; another word may look the same
     ids: Ints  # (tokens,) each token's place in `surfaces`
     spaces: Ints  # (tokens,) what stands before each token (forms.SPACES)
 
     def select(self, keep: Bools) -> Writing:
         """Only the tokens for which `keep` is True."""
         return Writing(self.surfaces, self.ids[keep], self.spaces[keep])
+
+
+class WritingCounts(NamedTuple):
+    """How often words are written in which way."""
+
+    pairs: list[str]  # different ones: a word, a tab, and its writing
+    counts: Ints  # (2, pairs): in all, and after another word
 
 
 class TokenArrays(NamedTuple):
@@ -56,63 +65,130 @@ class TokenArrays(NamedTuple):
     def count_writings(self) -> WritingCounts:
         """How often each word is written in which way, in all and after another word of its line."""
         if self.writing is None:
-            return {}
-        is_word = np.array([any(map(str.isalnum, word)) and not is_protected(word) for word in self.words], bool)
+            return WritingCounts([], np.zeros((2, 0), np.int32))
+        surfaces, ids, _ = self.writing
+        is_word = np.bincount(self.ids, minlength=len(self.words)) > 0
+        is_word[is_word] = [_is_word(self.words[place]) for place in np.flatnonzero(is_word).tolist()]
         after_word = np.append(False, is_word[self.ids[:-1]])[: len(self.ids)] & (self.positions() > 0)
-        size = len(self.writing.surfaces)
-        keys, inverse = np.unique(self.ids.astype(np.int64) * size + self.writing.ids, return_inverse=True)
-        counts = np.bincount(inverse, minlength=len(keys)), np.bincount(inverse, after_word, len(keys))
-        return {
-            (self.words[key // size], self.writing.surfaces[key % size]): (int(count), int(inside))
-            for key, count, inside in zip(keys.tolist(), *(each.tolist() for each in counts), strict=True)
-            if is_word[key // size]
-        }
+        counts = np.stack([np.bincount(ids[some], minlength=len(surfaces)) for some in (slice(None), after_word)])
+        word = self.word_of_writing()
+        kept = np.flatnonzero((counts[0] > 0) & is_word[word])
+        pairs = [
+            f"{self.words[place]}\t{surfaces[number]}"
+            for number, place in zip(kept.tolist(), word[kept].tolist(), strict=True)
+        ]
+        return WritingCounts(pairs, counts[:, kept].astype(np.int32))
+
+    def word_of_writing(self) -> Ints:
+        """(writings,) the word of each writing, as a place in `words`; 0 for a writing that no token has."""
+        assert self.writing is not None
+        words = np.zeros(len(self.writing.surfaces), np.int32)
+        words[self.writing.ids] = self.ids
+        return words
 
     def _of_tokens(self, keep: Bools, counts: Ints) -> TokenArrays:
         writing = None if self.writing is None else self.writing.select(keep)
         return TokenArrays(self.words, self.ids[keep], self.starts[keep], self.ends[keep], counts, writing)
 
 
+def _is_word(word: str) -> bool:
+    """True for a word with a letter or digit that is no protected span."""
+    return any(map(str.isalnum, word)) and not is_protected(word)
+
+
 def tokenize_lines(tokenizer: Tokenizer, lines: Sequence[str], writing: bool = False) -> TokenArrays:
     """The same tokens as tokenizer(line) for each line; with `writing`, also how they are written there."""
     if tokenizer.kind == "moses":  # needs the whole line: what is around a chunk decides how it is split
         return from_tokens([tokenizer(line) for line in lines], lines if writing else None)
-    chunks = list(map(tokenizer.chunks, lines))
-    per_line = np.array([len(chunks_of_line) for chunks_of_line in chunks], np.int64)
-    different, chunk = unique_numbers(list(chain.from_iterable(chunks)))
-
-    # The words of all different chunks, one chunk after the other, with their lengths in characters.
-    split = [tokenizer.split_chunk(text) for text in different]
-    word_counts = np.array([len(words) for words, _ in split], np.int64)
-    words, word = unique_numbers(list(chain.from_iterable(words for words, _ in split)))
-    length = np.fromiter(chain.from_iterable(lengths for _, lengths in split), np.int64)
-    offset = sums_within_groups(length, word_counts)  # characters from the chunk's start
-
-    # For each token: its place in that list of words.
-    place = ranges(running_sums(word_counts)[chunk], word_counts[chunk])
-    characters = running_sums(length)[running_sums(word_counts)]
-    characters = characters[1:] - characters[:-1]  # of each different chunk
-    protected = np.zeros(len(lines), bool)
-    if tokenizer.protector is not None:
-        protected[:] = [any(map(is_protected, chunks_of_line)) for chunks_of_line in chunks]
-    chunk_starts = _chunk_starts(lines, chunks, per_line, characters[chunk], protected)
-    start = np.repeat(chunk_starts, word_counts[chunk]) + offset[place]
-    starts, ends = start.astype(np.int32), (start + length[place]).astype(np.int32)
-    counts = np.diff(running_sums(word_counts[chunk])[running_sums(per_line)]).astype(np.int32)
-    tokens = TokenArrays(words, word[place], starts, ends, counts)
+    text = _Text.of(lines)
+    if tokenizer.protector is None:
+        pieces = _cut_into_pieces(tokenizer, text)
+        surfaces = pieces.words
+    else:
+        spans = _Spans.of(tokenizer.protector, lines)
+        pieces = _with_spans(_cut_into_pieces(tokenizer, text.without(spans)), spans, text)
+        surfaces = list(map(protected_text, pieces.words))
+    words, word = unique_numbers(tokenizer.words_of_pieces(pieces.words))
+    tokens = pieces._replace(words=words, ids=word[pieces.ids])
     if not writing:
         return tokens
-    surfaces, surface = unique_numbers(
-        list(chain.from_iterable(_surfaces(text, lengths) for text, (_, lengths) in zip(different, split, strict=True)))
+    spaces = spaces_before(lines, tokens.starts, tokens.ends, tokens.counts)
+    return tokens._replace(writing=Writing(surfaces, pieces.ids, spaces))
+
+
+class _Spans(NamedTuple):
+    """The protected spans of many lines, in their order."""
+
+    words: list[str]
+    lines: Longs  # (spans,) the number of each one's line
+    starts: Longs  # (spans,) in characters of its line
+    ends: Longs
+
+    @classmethod
+    def of(cls, protector: Protector, lines: Sequence[str]) -> _Spans:
+        spans = protector.in_lines(lines)
+        numbers, starts, ends = (np.array([span[column] for span in spans], np.int64) for column in range(3))
+        return cls(protected_words(lines, spans), numbers, starts, ends)
+
+
+class _Text(NamedTuple):
+    """Many lines as one text, with a line feed between two of them."""
+
+    codes: npt.NDArray[np.uint32]  # (characters,) code points
+    line_starts: Longs  # (lines,)
+
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> _Text:
+        codes = np.frombuffer("\n".join(lines).encode("utf-32-le", "surrogatepass"), np.uint32)
+        return cls(codes, running_sums(np.fromiter(map(len, lines), np.int64, len(lines)) + 1)[:-1])
+
+    def without(self, spans: _Spans) -> _Text:
+        """The text with spaces in the place of the spans."""
+        codes = self.codes.copy()
+        codes[ranges(self.line_starts[spans.lines] + spans.starts, spans.ends - spans.starts)] = ord(" ")
+        return _Text(codes, self.line_starts)
+
+    def chunks(self) -> tuple[list[str], Longs, Longs]:
+        """The texts between white space, where each begins in its line, and how many each line has."""
+        is_space = WHITE_SPACE[np.minimum(self.codes, len(WHITE_SPACE) - 1)]
+        starts = np.flatnonzero(~is_space & np.append(True, is_space[:-1])[: len(is_space)])
+        per_line = np.diff(np.searchsorted(starts, np.append(self.line_starts, len(self.codes))))
+        chunks = self.codes.tobytes().decode("utf-32-le", "surrogatepass").split()
+        return chunks, starts - np.repeat(self.line_starts, per_line), per_line
+
+
+def _cut_into_pieces(tokenizer: Tokenizer, text: _Text) -> TokenArrays:
+    """The tokens of a text without protected spans, as they are written in it."""
+    chunks, chunk_starts, per_line = text.chunks()
+    different, chunk = unique_numbers(chunks)
+
+    # The pieces of all different chunks, one chunk after the other, with their lengths in characters.
+    split = tokenizer.pieces(different)
+    piece_counts = np.fromiter(map(len, split), np.int64, len(split))
+    pieces, piece = unique_numbers(list(chain.from_iterable(split)))
+    length = np.fromiter(map(len, pieces), np.int64, len(pieces))[piece]
+    offset = sums_within_groups(length, piece_counts)  # characters from the chunk's start
+
+    # For each token: its place in that list of pieces.
+    place = ranges(running_sums(piece_counts)[chunk], piece_counts[chunk])
+    start = np.repeat(chunk_starts, piece_counts[chunk]) + offset[place]
+    starts, ends = start.astype(np.int32), (start + length[place]).astype(np.int32)
+    counts = np.diff(running_sums(piece_counts[chunk])[running_sums(per_line)]).astype(np.int32)
+    return TokenArrays(pieces, piece[place], starts, ends, counts)
+
+
+def _with_spans(tokens: TokenArrays, spans: _Spans, text: _Text) -> TokenArrays:
+    """The tokens, and among them the protected spans, each as one token in its place."""
+    words, span = unique_numbers(spans.words)
+    token_starts = np.repeat(text.line_starts, tokens.counts) + tokens.starts
+    place = np.searchsorted(token_starts, text.line_starts[spans.lines] + spans.starts)
+    return TokenArrays(
+        tokens.words + words,
+        np.insert(tokens.ids, place, len(tokens.words) + span),
+        np.insert(tokens.starts, place, spans.starts),
+        np.insert(tokens.ends, place, spans.ends),
+        tokens.counts + np.bincount(spans.lines, minlength=len(tokens.counts)).astype(np.int32),
     )
-    return tokens._replace(writing=Writing(surfaces, surface[place], spaces_before(lines, starts, ends, counts)))
-
-
-def _surfaces(chunk: str, lengths: list[int]) -> list[str]:
-    """The raw words of a chunk, from their lengths."""
-    if is_protected(chunk):
-        return [protected_text(chunk)]
-    return [chunk[end - length : end] for length, end in zip(lengths, accumulate(lengths), strict=True)]
 
 
 def from_tokens(lines: Sequence[Tokens], texts: Sequence[str] | None = None) -> TokenArrays:
@@ -128,38 +204,16 @@ def from_tokens(lines: Sequence[Tokens], texts: Sequence[str] | None = None) -> 
         for text, line in zip(texts, lines, strict=True)
         for start, end in zip(line.starts, line.ends, strict=True)
     )
-    surfaces, surface = unique_numbers(list(raw))
-    writing = Writing(surfaces, surface, spaces_before(texts, starts, ends, counts))
+    pairs, pair = unique_numbers(list(zip((words[word] for word in ids.tolist()), raw, strict=True)))
+    writing = Writing([surface for _, surface in pairs], pair, spaces_before(texts, starts, ends, counts))
     return TokenArrays(words, ids, starts, ends, counts, writing)
 
 
-def unique_numbers(texts: list[str]) -> tuple[list[str], Ints]:
-    """The different texts in the order of their first occurrence, and for each text its place among them."""
-    different = list(dict.fromkeys(texts))
-    numbers = dict(zip(different, range(len(different)), strict=True))
-    return different, np.fromiter(map(numbers.__getitem__, texts), np.int32, len(texts))
-
-
-def _chunk_starts(
-    lines: Sequence[str], chunks: Sequence[list[str]], per_line: Longs, length: Longs, protected: Bools
-) -> Longs:
-    """Where each chunk begins in its line.
-
-    Nearly all lines have single spaces between their chunks: then the chunks' lengths give the answer. Lines of another
-    length than that have other white space. Their chunks are searched for, and so are those of lines with `protected`
-    spans, which need not have any white space around them.
-    """
-    start = sums_within_groups(length + 1, per_line)
-    first = running_sums(per_line)
-    sums = running_sums(length + 1)[first]
-    line_length = sums[1:] - sums[:-1] - 1  # with single spaces
-    for number in np.flatnonzero(protected | (line_length != [len(line) for line in lines])).tolist():
-        end = 0
-        for place, chunk in enumerate(chunks[number], first[number]):
-            text = protected_text(chunk)
-            start[place] = lines[number].find(text, end)
-            end = start[place] + len(text)
-    return start
+def unique_numbers(values: Sequence[Value]) -> tuple[list[Value], Ints]:
+    """The different values in the order of their first occurrence, and for each value its place among them."""
+    numbers: dict[Value, int] = defaultdict(count().__next__)  # a new value gets the next number
+    places = np.fromiter(map(numbers.__getitem__, values), np.int32, len(values))
+    return list(numbers), places
 
 
 def running_sums(value: Longs) -> Longs:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 from pointing.errors import Misuse, missing_extra
-from pointing.text.protected import Protector, is_protected, protected_text, protected_word
+from pointing.text.protected import Protector, is_protected, protected_text, protected_words
 
 Kind = Literal["regex", "moses", "whitespace"]
 Digits = Literal["keep", "fold"]
@@ -58,10 +58,10 @@ class Tokenizer:
         self._demoses: Any = None
         if kind == "moses":
             self._moses, self._demoses = _sacremoses(language)
-        # Most chunks (texts between white space) have occurred before (Zipf), so results are remembered: the word of a
-        # chunk that is one word, else its words and their raw lengths. That halves the time, even from an empty memory.
-        self._chunks = Memory(self._words_of_chunk)
-        self._words = Memory(self.normalise)
+        # Most chunks (texts between white space) and most raw words have occurred before (Zipf), so results are
+        # remembered. That halves the time, even from an empty memory.
+        self._pieces = Memory(self._pieces_of_chunk)
+        self._words = Memory(self._word_of_piece)
 
     def __call__(self, line: str) -> Tokens:
         if self.kind == "moses":
@@ -69,62 +69,43 @@ class Tokenizer:
         words: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
-        memory, offset = self._chunks, 0
-        chunks = self.chunks(line)
-        single_spaces = " ".join(chunks) == line  # true of most lines: then offsets can be counted
-        for chunk in chunks:
+        offset = 0
+        for chunk in self.chunks(line):
             text = protected_text(chunk)
-            if not single_spaces:
-                offset = line.find(text, offset)  # the first hit is right: only white space comes before it
-            split = memory[chunk]
-            if isinstance(split, str):
-                words.append(split)
+            offset = line.find(text, offset)  # the first hit is right: only white space comes before it
+            for piece in self._pieces[chunk]:
+                words.append(self._words[piece])
                 starts.append(offset)
-                offset += len(text)
+                offset += len(piece if text is chunk else text)
                 ends.append(offset)
-            else:
-                words += split[0]
-                for length in split[1]:
-                    starts.append(offset)
-                    offset += length
-                    ends.append(offset)
-            offset += single_spaces
         return Tokens(words, starts, ends)
-
-    def chunks(self, line: str) -> list[str]:
-        """The texts between white space; where spans are protected, these as words of their own. Not for `moses`."""
-        spans = [] if self.protector is None else self.protector(line)
-        if not spans:
-            return line.split()
-        chunks: list[str] = []
-        occurrences: Counter[str] = Counter()
-        end = 0
-        for span in spans:
-            text = line[span.start : span.end]
-            occurrences[text] += 1
-            chunks += line[end : span.start].split()
-            chunks.append(protected_word(span.kind, occurrences[text], text))
-            end = span.end
-        return chunks + line[end:].split()
 
     def words(self, line: str) -> list[str]:
         """Only the words, which is faster, for uses that need no offsets."""
         if self.kind == "moses":
             return self._by_moses(line).words
-        words: list[str] = []
-        memory = self._chunks
-        for chunk in self.chunks(line):
-            split = memory[chunk]
-            if isinstance(split, str):
-                words.append(split)
-            else:
-                words += split[0]
-        return words
+        return [self._words[piece] for chunk in self.chunks(line) for piece in self._pieces[chunk]]
 
-    def split_chunk(self, chunk: str) -> tuple[list[str], list[int]]:
-        """The words of one of a line's chunks, and their lengths in its characters. Not for `moses`."""
-        split = self._chunks[chunk]
-        return ([split], [len(protected_text(chunk))]) if isinstance(split, str) else split
+    def chunks(self, line: str) -> list[str]:
+        """The texts between white space; where spans are protected, these as words of their own. Not for `moses`."""
+        spans = [] if self.protector is None else self.protector.in_lines([line])
+        if not spans:
+            return line.split()
+        chunks: list[str] = []
+        done = 0
+        for (_, start, end, _), word in zip(spans, protected_words([line], spans), strict=True):
+            chunks += line[done:start].split()
+            chunks.append(word)
+            done = end
+        return chunks + line[done:].split()
+
+    def pieces(self, chunks: Iterable[str]) -> list[tuple[str, ...]]:
+        """The raw words of each chunk; a protected span is one piece. Not for `moses`."""
+        return list(map(self._pieces.__getitem__, chunks))
+
+    def words_of_pieces(self, pieces: Iterable[str]) -> list[str]:
+        """Each piece as the model reads it."""
+        return list(map(self._words.__getitem__, pieces))
 
     def detokenize(self, words: Sequence[str]) -> str:
         if self.kind == "whitespace":
@@ -137,13 +118,11 @@ class Tokenizer:
         # A worker process gets the settings and starts with an empty memory.
         return _rebuild, (self.kind, self.language, self.lowercase, self.digits, self.unicode, self.protector)
 
-    def _words_of_chunk(self, chunk: str) -> str | tuple[list[str], list[int]]:
-        if is_protected(chunk):
-            return chunk
-        pieces = [chunk] if self.kind == "whitespace" else _split_by_shape(chunk)
-        if len(pieces) == 1:
-            return self.normalise(chunk)
-        return [self.normalise(piece) for piece in pieces], [len(piece) for piece in pieces]
+    def _pieces_of_chunk(self, chunk: str) -> tuple[str, ...]:
+        return (chunk,) if self.kind == "whitespace" or is_protected(chunk) else tuple(_split_by_shape(chunk))
+
+    def _word_of_piece(self, piece: str) -> str:
+        return piece if is_protected(piece) else self.normalise(piece)
 
     def normalise(self, raw: str) -> str:
         """A raw word as the model reads it."""

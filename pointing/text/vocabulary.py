@@ -66,6 +66,10 @@ class Vocabulary:
         """How people usually write a word."""
         return self.writings.get(word, word)
 
+    def written_as(self, writings: Mapping[str, str]) -> Vocabulary:
+        """The same vocabulary, with how people usually write the words that they do not write as they are here."""
+        return Vocabulary(self.words, self.counts, self.placeholders, self.merges, writings)
+
     def save(self, path: Path) -> None:
         """A word a line with its count, and its usual writing if that differs. Ids follow the lines.
 
@@ -108,13 +112,7 @@ class Vocabulary:
 
     @classmethod
     def build(
-        cls,
-        counts: Mapping[str, int],
-        size: int | None,
-        min_count: int,
-        placeholders: int = 0,
-        writings: Mapping[str, str] | None = None,
-        kinds: bool = False,
+        cls, counts: Mapping[str, int], size: int | None, min_count: int, placeholders: int = 0, kinds: bool = False
     ) -> Vocabulary:
         """The most frequent words, ties in the alphabet's order: `size` ids, EOS and UNK counted, placeholders not.
 
@@ -128,7 +126,7 @@ class Vocabulary:
                     of_kinds[kind_word(word)] += count
             frequent |= of_kinds
         ranked = _ranked(frequent)[: None if size is None else max(0, size - FIRST)]
-        return cls(ranked, [frequent[word] for word in ranked], placeholders, writings=writings)
+        return cls(ranked, [frequent[word] for word in ranked], placeholders)
 
     @classmethod
     def of_pieces(cls, counts: Mapping[str, int], size: int, min_count: int) -> Vocabulary:
@@ -141,4 +139,4 @@ class Vocabulary:
 
 def _ranked(counts: Mapping[str, int]) -> list[str]:
     """The words, the most frequent first; of equals in the alphabet's order."""
-    return sorted(counts, key=lambda word: (-counts[word], word))
+    return sorted(sorted(counts), key=counts.__getitem__, reverse=True)

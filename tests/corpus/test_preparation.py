@@ -19,7 +19,7 @@ from pointing.corpus.examples import Corpus
 from pointing.corpus.statistics import show_example, statistics_tables
 from pointing.errors import Misuse
 from pointing.generation.reader import LineReader
-from pointing.text.forms import CAPITAL, JOINED, NO_BREAK, UPPER
+from pointing.text.forms import CAPITAL, JOINED, NO_BREAK, UPPER, case_between
 from pointing.text.vocabulary import EOS, UNK
 
 SOURCE = ["the cat sees Zorblatt 7 .", "the dog sees the cat .", "the cat and the dog .", "Quux sees Quux ."] * 3
@@ -437,6 +437,39 @@ def test_forms_by_hand(tmp_path):
     assert batch.y_form.tolist()[1] == [capital, 0, 4 * NO_BREAK, 0, 0, 0]
 
 
+@pytest.mark.parametrize("policy", ["unknown-words", "dictionary"])
+def test_forms_are_those_of_each_word_alone(tmp_path, policy):
+    words = ["cat", "Cat", "dog", "Zorblatt", "zorBlatt", "%s", "QUUX", "quux", "(x)", "straße", "STRASSE"]
+    random.seed(5)
+    lines = [" ".join(random.choices(words, k=6)) for _ in range(60)]
+    changes = [str.upper, str.lower, str.capitalize, lambda word: f"new{word}"]
+    others = [
+        " ".join(word if word == "%s" else random.choice(changes)(word.replace("dog", "chien")) for word in words)
+        for words in map(str.split, lines)
+    ]
+    (tmp_path / "words.tsv").write_text("dog\tchien\n")
+    pointers = {"policy": policy} | ({"dictionary": str(tmp_path / "words.tsv")} if policy == "dictionary" else {})
+    settings = files(tmp_path, lines, others) | {"text": {"forms": True, "protect": "software"}, "pointers": pointers}
+    corpus = prepared(tmp_path, settings | {"vocabulary": {"source": 9, "target": 6}})
+    lexicon, train, seen = corpus.lexicon, corpus.split("train"), set()
+    V = len(lexicon.target)
+    for row in map(train.__getitem__, range(len(train))):
+        source, target = (row[f"{side}_text"] for side in ("source", "target"))
+        tokens = lexicon.tokenization.target(target)
+        for place, (choice, start, end) in enumerate(zip(row["target"], tokens.starts, tokens.ends, strict=False)):
+            case, base = 0, lexicon.target.writing(tokens.words[place])
+            if choice >= V:
+                base = source[row["starts"][choice - V] : row["ends"][choice - V]]
+                base = lexicon.translations([base.lower()])[0] or base
+            if choice != UNK:
+                case = case_between(base, target[start:end])
+            space = JOINED if place and tokens.ends[place - 1] == start else 0
+            assert row["target_forms"][place] == 4 * space + case
+            seen.add((choice == UNK, choice >= V, case))
+        assert row["target_forms"][len(tokens.words) :] == [0]
+    assert len(seen) > 6  # unknown words, and cases of both shortlist words and pointers
+
+
 def test_the_usual_writing_is_learned_and_kept_in_the_vocabulary_file(tmp_path):
     target = ["die Daten von GNU", "Daten der Daten", "Die Daten"] * 2
     settings = files(tmp_path, ["a b c d", "a b c", "a b"] * 2, target) | {"text": {"forms": True}}
@@ -475,3 +508,11 @@ def test_pieces_have_the_form_of_their_word(tmp_path):
     rest = set(range(len(pieces) - 1)) - set(starts)
     assert rest
     assert {row["target_forms"][place] for place in rest} == {4 * JOINED}
+
+
+def test_pieces_have_no_usual_writing(tmp_path):
+    settings = files(tmp_path, ["a new file"] * 4, ["le GNU GNU GNU"] * 4)
+    changes = {"text": {"forms": True, "subwords": "bpe"}, "vocabulary": {"source": 20, "target": 20}}
+    target = prepared(tmp_path, settings, **changes).lexicon.target
+    assert "gnu" in target  # of a word it would be GNU
+    assert target.writings == {}

@@ -1,6 +1,8 @@
-"""Which words are copied, and which of them are rare."""
+"""Which words are copied, and which of them are rare; counts that are added up over blocks."""
 
-from pointing.corpus.word_counts import WordCounts
+import numpy as np
+
+from pointing.corpus.word_counts import Tally, WordCounts
 from pointing.text.protected import protected_word
 
 ARGUMENT = protected_word("printf", 1, "%s")
@@ -23,3 +25,12 @@ def test_rare_copies_leave_both_sides():
     assert COUNTS.without_rare_copies(2).target == {word: n for word, n in COUNTS.target.items() if word != "2"}
     assert "argon" not in COUNTS.without_rare_copies(21).source
     assert COUNTS.without_rare_copies(1) == COUNTS
+
+
+def test_blocks_are_added_up():
+    tally = Tally(2)
+    tally.add(["b", "a"], np.array([[1, 2], [0, 5]], np.int32))
+    tally.add([], np.zeros((2, 0), np.int32))
+    tally.add(["a", "c"], np.array([[10, 3], [0, 0]], np.int32))
+    assert tally.of_texts() == [{"b": 1, "a": 12, "c": 3}, {"a": 5}]
+    assert list(tally.numbers) == ["b", "a", "c"]

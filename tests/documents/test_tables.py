@@ -158,3 +158,27 @@ def test_columns_are_known_by_the_names_of_the_runs_languages(header):
 def test_a_missing_column_of_the_runs_language_is_new():
     columns = choose_columns(["ID", "Screen", "Text (EN)"], Wanted(languages=("en", "de")), Path("t.csv"))
     assert (columns.source, columns.target) == ("Text (EN)", "de")
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ('{"key": "a", "text": {"en": "Hello", "es": ""}}', '{"key": "a", "text": {"en": "Hello", "es": "Hola"}}'),
+        (
+            '{"key": "a", "text": {"en": "Hello"}, "note": null}',
+            '{"key": "a", "text": {"en": "Hello", "es": "Hola"}, "note": null}',
+        ),
+        ('{"text": {"es": null, "en": "Hello"}}', '{"text": {"es": "Hola", "en": "Hello"}}'),
+    ],
+)
+def test_members_of_objects_inside_are_filled(line, written):
+    document = JsonLines(Path("t.jsonl"), f"{line}\n".encode(), Wanted(languages=("en", "es")))
+    assert (document.source, document.target) == ("text.en", "text.es")
+    assert [unit.sources for unit in document.units] == [("Hello",)]
+    assert document.written({0: Fill(("Hola",))}, fuzzy=False).decode() == f"{written}\n"
+
+
+def test_a_line_without_the_object_to_write_into_is_left_alone():
+    lines = b'{"text": {"en": "Hello", "es": ""}}\n{"text": "Hello"}\n'
+    document = JsonLines(Path("t.jsonl"), lines, Wanted("text.en", "text.es"))
+    assert document.units[1].state == "locked"

@@ -1,6 +1,7 @@
 """How words are written: case and spaces, from a raw line and back."""
 
 import re
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -93,13 +94,14 @@ def test_the_usual_writing_is_that_inside_of_sentences():
 
 def test_writings_are_counted_after_words_and_in_all():
     tokens = tokenize_lines(Tokenizer(lowercase=True), ["Die Daten (Daten) %", "die daten"], writing=True)
-    assert tokens.count_writings() == {
-        ("die", "Die"): (1, 0),
-        ("daten", "Daten"): (2, 1),  # the second one stands after a bracket
-        ("die", "die"): (1, 0),
-        ("daten", "daten"): (1, 1),
+    pairs, counts = tokens.count_writings()
+    assert dict(zip(pairs, zip(*counts.tolist(), strict=True), strict=True)) == {
+        "die\tDie": (1, 0),
+        "daten\tDaten": (2, 1),  # the second one stands after a bracket
+        "die\tdie": (1, 0),
+        "daten\tdaten": (1, 1),
     }
-    assert tokenize_lines(Tokenizer(), ["a"]).count_writings() == {}
+    assert tokenize_lines(Tokenizer(), ["a"]).count_writings().pairs == []
 
 
 def came_back(line, tokenizer):
@@ -116,6 +118,7 @@ LINES = [
     "日本語のDebianパッケージです。 次へ",
     '<a href="x y">here</a>&nbsp;{count}%(name)s\\n--help /usr/share/doc http://a.b/c?d',
     "%d%%%s%s",
+    "<a\u00a0b='c'>d</a>",
     "",
 ]
 
@@ -147,18 +150,41 @@ def test_any_line_comes_back_but_for_runs_of_white_space(line):
             assert again == no_runs(line)
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.text(max_size=15) | SIGNS, max_size=5))
-@example(["a  %s,", "%s %s", "b"])
-def test_protected_lines_at_once_are_those_one_by_one(lines):
-    tokenizer = Tokenizer(lowercase=True, protector=SOFTWARE)
-    together, alone = tokenize_lines(tokenizer, lines, True), from_tokens([tokenizer(line) for line in lines], lines)
-    assert [together.words[i] for i in together.ids] == [alone.words[i] for i in alone.ids]
-    for name in ("starts", "ends", "counts"):
-        assert getattr(together, name).tolist() == getattr(alone, name).tolist()
-    writings = [[arrays.writing.surfaces[i] for i in arrays.writing.ids] for arrays in (together, alone)]
-    assert writings[0] == writings[1]
-    assert together.writing.spaces.tolist() == alone.writing.spaces.tolist()
+def unpacked(arrays):
+    """[(word, start, end, writing, space), …] for each line."""
+    surfaces = [arrays.writing.surfaces[i] for i in arrays.writing.ids.tolist()]
+    words = [arrays.words[i] for i in arrays.ids.tolist()]
+    tokens = zip(words, arrays.starts.tolist(), arrays.ends.tolist(), surfaces, arrays.writing.spaces, strict=True)
+    lines = [list(islice(tokens, count)) for count in arrays.counts.tolist()]
+    assert next(tokens, None) is None
+    return lines
+
+
+PROTECTORS = [None, SOFTWARE, Protector(PRESETS["software"], ["b+", "a."])]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(max_size=15) | SIGNS, max_size=5), st.sampled_from(PROTECTORS))
+@example(["a  %s,", "%s %s", "b"], SOFTWARE)
+@example(["\u00a0a", "b\u00a0", "\u202f"], SOFTWARE)  # at the end of a line and at its start
+@example(["%s%s", "a%sb%s", ""], SOFTWARE)
+def test_lines_at_once_are_those_one_by_one(lines, protector):
+    tokenizer = Tokenizer(lowercase=True, protector=protector)
+    together = unpacked(tokenize_lines(tokenizer, lines, writing=True))
+    assert together == [unpacked(tokenize_lines(tokenizer, [line], writing=True))[0] for line in lines]
+    assert together == unpacked(from_tokens([tokenizer(line) for line in lines], lines))
+    for line, tokens in zip(lines, together, strict=True):
+        assert [token[:3] for token in tokens] == list(zip(*tokenizer(line), strict=True))
+        assert [surface for *_, surface, _ in tokens] == [line[start:end] for _, start, end, _, _ in tokens]
+
+
+@given(st.lists(st.text(max_size=15) | SIGNS, max_size=5), st.sampled_from(PROTECTORS))
+@example(["%s %s"], SOFTWARE)  # two words that look the same
+def test_each_writing_is_of_one_word(lines, protector):
+    tokenizer = Tokenizer(lowercase=True, protector=protector)
+    alone = from_tokens([tokenizer(line) for line in lines], lines)
+    for tokens in (tokenize_lines(tokenizer, lines, writing=True), alone):
+        assert (tokens.word_of_writing()[tokens.writing.ids] == tokens.ids).all()
 
 
 def test_a_protected_span_is_one_token_and_each_occurrence_its_own_word():

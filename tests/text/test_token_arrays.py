@@ -1,8 +1,11 @@
+import sys
+
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pointing.text.token_arrays import from_tokens, tokenize_lines
+from pointing.text.token_arrays import WHITE_SPACE, from_tokens, tokenize_lines, unique_numbers
 from pointing.text.tokenizer import Tokenizer
 
 
@@ -30,6 +33,16 @@ def test_many_lines_at_once_equal_line_by_line(kind, lines):
     assert unpacked(from_tokens([tokenizer(line) for line in lines])) == expected
 
 
+def test_all_white_space_is_known():
+    assert [code for code in range(sys.maxunicode + 1) if chr(code).isspace()] == np.flatnonzero(WHITE_SPACE).tolist()
+
+
+def test_equal_values_have_one_number():
+    different, numbers = unique_numbers(["b", "a", "b", "c", "a"])
+    assert different == ["b", "a", "c"]
+    assert numbers.tolist() == [0, 1, 0, 2, 1]
+
+
 def test_truncated_lines_keep_their_first_tokens():
     tokenizer = Tokenizer("whitespace")
     arrays = tokenize_lines(tokenizer, ["a b c", "", "d", "e f"])
@@ -39,8 +52,6 @@ def test_truncated_lines_keep_their_first_tokens():
 
 @given(st.lists(st.tuples(st.text("ab '", max_size=8), st.booleans()), max_size=8))
 def test_selected_lines_are_those_lines(chosen):
-    import numpy as np
-
     tokenizer = Tokenizer("regex")
     lines, keep = [line for line, _ in chosen], np.array([kept for _, kept in chosen], bool)
     selected = tokenize_lines(tokenizer, lines).select(keep)

@@ -268,9 +268,9 @@ def test_a_genitive_and_a_quotation_in_one_line_are_told_apart(line):
 def test_what_is_remembered_is_bounded():
     tokenizer = Tokenizer()
     tokenizer("short " + "long" * 1000)
-    assert list(tokenizer._chunks) == ["short"]
+    assert list(tokenizer._pieces) == ["short"]
     tokenizer(" ".join(map(str, range((1 << 17) + 10))))
-    assert len(tokenizer._chunks) <= MEMORY_SIZE
+    assert len(tokenizer._pieces) <= MEMORY_SIZE
     assert tokenizer("short 1.").words == ["short", "1", "."]
 
 
