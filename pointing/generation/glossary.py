@@ -1,7 +1,11 @@
 """Terms of the user at generation: how they are to be written, or that they stay as they are.
 
-A term of the source becomes one token, which the model reads as the term's last word. Pointing there writes what the
-glossary says, and where the model looks at a term, it is drawn to it. The rules:
+A term of the source becomes one token. A term that is to be translated is read as its last word, and where the model
+looks at it, it is drawn to it. A term that stays as it is, and one whose last word the model does not know, is read as
+an unknown word, which the model has learned to point at by itself. Pointing at a term writes what the glossary says.
+
+The rules:
+
 
 - Words are compared as the tokenizer finds them. An entry with a capital matches the same capitals first; any entry
   matches without regard to case.
@@ -44,7 +48,7 @@ class FoundTerm(NamedTuple):
     """A term in a line."""
 
     target: str | None
-    head: str  # its last word, as which the model reads it
+    head: str | None  # its last word, as which the model reads it; None: it is read as an unknown word
 
 
 def read_glossary(path: str | Path) -> list[Term]:
@@ -133,7 +137,7 @@ class Glossary:
                 term = self._exact.get(tuple(text.split())) or self._terms[key[place : place + size]]
                 seen[text] = seen.get(text, 0) + 1
                 word = protected_word(self.kind, seen[text], text)
-                self.found[word] = FoundTerm(term.target, tokens.words[place + size - 1])
+                self.found[word] = FoundTerm(term.target, tokens.words[place + size - 1] if term.target else None)
             words.append(word)
             starts.append(start)
             ends.append(end)

@@ -26,6 +26,7 @@ Ints = npt.NDArray[np.int32]
 # exactly once, or at most once.
 ANYWHERE, ARGUMENT, TAG, TERM, HINT = 1, 2, 3, 4, 5
 MARKED_KINDS = {"tag": TAG, GUARANTEED: TERM, ENCOURAGED: HINT}
+UNDRAWN = -2  # in an alias's place: the model points at this term by itself, and is not drawn to it
 SHORTEST_LIMIT = 200  # tokens of a line that are read at least, however short the lines of the training were
 PIECES_OF_A_TOKEN = 4  # with subwords, a line is cut after so many pieces for each token of that limit
 
@@ -43,7 +44,8 @@ class Line(NamedTuple):
     pieces: Pieces | None = None
     forms: Ints | None = None  # (J,) how each token is written (text/forms.py)
     protected: Ints | None = None  # (J,) how each protected position is copied, ANYWHERE …; else 0
-    aliases: Mapping[int, int] = {}  # of each glossary term's position: the target id of what it writes, or NO_WORD
+    aliases: Mapping[int, int] = {}
+    """Of each glossary term's position: the target id of what it writes, NO_WORD, or UNDRAWN."""
 
     @property
     def in_words(self) -> Line:
@@ -148,9 +150,10 @@ class LineReader:
         own = len(self.lexicon.target) + tokens.positions().astype(np.int32)
         source_words = np.where(kinds > 0, own, encoded.source_words)
         ids = encoded.ids
-        if terms:  # a term is read as its last word
+        if terms:  # a term is read as its last word, or as an unknown one
             heads = {number: terms[word].head for number, word in enumerate(tokens.words) if word in terms}
-            head_ids = dict(zip(heads, self.lexicon.source.ids(heads.values()).tolist(), strict=True))
+            source = self.lexicon.source
+            head_ids = {number: UNK if head is None else source[head] for number, head in heads.items()}
             ids = np.array([head_ids.get(word, x) for word, x in zip(tokens.ids.tolist(), ids.tolist(), strict=True)])
         first = _first(tokens)
         lines = []
@@ -162,7 +165,11 @@ class LineReader:
             line = Line(text, *columns, [written[w] for w in words], warning, None, encoded.forms[here], kinds[here])
             if terms:
                 names = ((place, tokens.words[word]) for place, word in enumerate(words))
-                aliases = {place: self._alias(targets[name]) for place, name in names if name in terms}
+                aliases = {
+                    place: UNDRAWN if line.ids[place] == UNK else self._alias(targets[name])
+                    for place, name in names
+                    if name in terms
+                }
                 line = line._replace(aliases=aliases)
             lines.append(line)
         return lines

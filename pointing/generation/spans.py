@@ -10,9 +10,9 @@ import math
 import torch
 from torch import Tensor
 
-from pointing.generation.reader import ARGUMENT, HINT, TAG, TERM
+from pointing.generation.reader import ARGUMENT, HINT, TAG, TERM, UNDRAWN
 from pointing.model.decoder import of_parents
-from pointing.model.fast_output import Terms
+from pointing.model.fast_output import NO_WORD, Terms
 
 
 class Spans:
@@ -34,10 +34,11 @@ class Spans:
         return ((self.protected > 0) & (self.protected != HINT)).sum(1)
 
     def terms(self) -> Terms | None:
-        """The terms that are not written yet; None if no source has any."""
+        """The terms that the model is drawn to and has not written yet; None if no source has a term."""
         if not self.has_terms:
             return None
-        return Terms(self.missing & (self.protected >= TERM).unsqueeze(1), self.aliases)
+        drawn = (self.protected >= TERM) & (self.aliases != UNDRAWN)
+        return Terms(self.missing & drawn.unsqueeze(1), self.aliases.clamp(min=NO_WORD))
 
     def allowed(self, log_p: Tensor, end: Tensor, room: Tensor) -> Tensor:
         """log p of the continuations (B, K, M) with -inf where one is not allowed; the last J are the positions.
