@@ -11,13 +11,16 @@ from pointing.errors import Misuse
 from pointing.evaluation.span_metrics import span_measures
 from pointing.generation.generator import Generator
 from pointing.generation.glossary import Glossary, Term, parse_mode, read_glossary, read_kept
+from pointing.generation.reader import UNDRAWN, positions_of_spans
+from pointing.generation.spans import Spans
 from pointing.generation.writer import join_apart
+from pointing.model.fast_output import NO_WORD
 from pointing.model.run import Run
 from pointing.model.seq2seq import Seq2Seq
 from pointing.text.forms import JOINED
 from pointing.text.protected import PRESETS, Protector
 from pointing.text.tokenizer import Tokenizer
-from pointing.text.vocabulary import Vocabulary
+from pointing.text.vocabulary import UNK, Vocabulary
 
 SOURCE = Vocabulary(["the", "file", "saw", " printf", "."], [9, 8, 7, 6, 5])
 TARGET = Vocabulary(["le", "fichier", "vu", ".", "%", "s"], [9, 8, 7, 6, 5, 4], writings={"le": "Le"})
@@ -74,6 +77,20 @@ def test_the_term_may_be_a_protected_span_but_not_a_part_of_it():
         ("--help", "--aide"),
         ("help", "aide"),
     ]
+
+
+def test_the_model_is_drawn_to_a_term_that_it_would_translate_itself_and_reads_other_terms_as_unknown_words():
+    # the vocabulary has "file" and "saw", not "zorblatt"
+    generator = make()
+    terms = generator.glossary({"file": "dossier", "saw": "vu", "zorblatt": "zorb"}, keep=["the file"])
+    (line,) = generator.read(["saw file zorblatt the file"], None, terms)
+    assert line.ids.tolist() == [SOURCE["saw"], SOURCE["file"], UNK, UNK]
+    assert line.aliases == {0: TARGET["vu"], 1: NO_WORD, 2: UNDRAWN, 3: UNDRAWN}
+    spans = Spans(*map(torch.from_numpy, positions_of_spans([line])), len(TARGET))
+    drawn = spans.terms()
+    assert drawn.open[0, 0, :4].tolist() == [True, True, False, False]
+    assert drawn.words[0, :4].tolist() == [TARGET["vu"], NO_WORD, NO_WORD, NO_WORD]
+    assert spans.required.tolist() == [4]  # the guarantee holds for all of them
 
 
 def test_files_of_terms(tmp_path):
