@@ -16,14 +16,11 @@ def calibrate(
     json_output: Annotated[bool, typer.Option("--json", help="Print what was learned as JSON.")] = False,
 ) -> None:
     """Teach a run how sure to be of its outputs, from lines with translations; `pointing train` ends with it."""
-    from pointing.evaluation.calibration import calibrate_run
+    from pointing.evaluation.calibration import calibrate_run, sentence
     from pointing.generation.confidence import CONFIDENCE
 
     learned = calibrate_run(run, source, reference, device)
     if json_output:
         print(learned.model_dump_json())
     else:
-        print(
-            f"{run / CONFIDENCE}: learned from {learned.lines:,} lines; expected calibration error {learned.error:.3f} "
-            f"on lines held out; outputs below {learned.review_below:.2f} are to be reviewed"
-        )
+        print(f"{run / CONFIDENCE}: {sentence(learned)}")

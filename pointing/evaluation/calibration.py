@@ -105,9 +105,17 @@ def calibrate_trained(folder: Path, config: Config, device: torch.device) -> Non
     """The same at the end of training, if it can be done and is not done yet; what is in the way is said."""
     try:
         if confidence_for(folder, read_header(folder / MODEL)) is None:
-            _make(folder, _dev_pairs(folder, config), device)
+            say(f"confidence: {sentence(_make(folder, _dev_pairs(folder, config), device))}")
     except Failure as problem:
         say(f"no {CONFIDENCE}, which `pointing calibrate` makes: {problem}")
+
+
+def sentence(learned: Confidence) -> str:
+    """What was learned, for people."""
+    return (
+        f"learned from {learned.lines:,} lines; expected calibration error {learned.error:.3f} on lines held out; "
+        f"outputs below {learned.review_below:.2f} are to be reviewed"
+    )
 
 
 def _dev_pairs(folder: Path, config: Config) -> list[tuple[str, str]]:
