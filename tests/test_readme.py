@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
 import tiny
+
+from pointing.demo import run_demo
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -43,3 +46,13 @@ def test_every_file_that_the_readme_links_is_there():
     for link in re.findall(r"\]\(([^)]+)\)", README):
         if not link.startswith("http"):
             assert (Path(__file__).parent.parent / link).exists(), link
+
+
+@pytest.mark.slow
+def test_the_demos_table_is_what_the_command_prints(tmp_path):
+    table, _ = run_demo(tmp_path / "demo")
+    printed = {row[0]: [float(cell.split()[0]) for cell in row[1:]] for row in table.rows}
+    shown = re.findall(r"^\| ([^|]+) \| ([\d.]+) \| ([\d.]+) \|$", README, re.MULTILINE)
+    for name, softmax, pointer_softmax in shown[:3]:  # the first table
+        assert float(softmax) == pytest.approx(printed[name][0], abs=8)  # the processor decides what it says of names
+        assert float(pointer_softmax) == pytest.approx(printed[name][1], abs=2)
