@@ -69,6 +69,22 @@ class JsonLines:
         return self.raw.bytes_of(edits.result())
 
 
+def read_object(line: str, path: Path, number: int) -> dict[str, Any]:
+    """The object of a line; a line that is something else is refused."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise Misuse(f"this line is no JSON: {error}", path, number) from None
+    if not isinstance(value, dict):
+        raise Misuse("this line is JSON, but no object: {…}", path, number)
+    return value
+
+
+def text_of(value: Any) -> str | None:
+    """A member's text, "" if it is missing or null; None if it is no text."""
+    return "" if value is None else value if isinstance(value, str) else None
+
+
 class _Member(NamedTuple):
     value: Any
     start: int
@@ -92,8 +108,7 @@ class _Object(NamedTuple):
 
     def text(self, name: str) -> str | None:
         """A member's text, "" if it is missing or null; None if it is no text."""
-        value = self.members[name].value if name in self.members else None
-        return "" if value is None else value if isinstance(value, str) else None
+        return text_of(self.members[name].value if name in self.members else None)
 
     def end_for(self, name: str) -> _End | None:
         """Where a member of this name is added; None if there is no such object inside."""
@@ -101,13 +116,9 @@ class _Object(NamedTuple):
 
     @classmethod
     def read(cls, line: str, offset: int, path: Path, number: int) -> _Object:
-        try:
-            if not isinstance(json.loads(line), dict):
-                raise Misuse("this line is JSON, but no object: {…}", path, number)
-            found = cls(number, {}, {}, "\\u" in line and line.isascii())
-            found._add_members(line, line.index("{"), offset)
-        except (ValueError, RecursionError) as error:
-            raise Misuse(f"this line is no JSON: {error}", path, number) from None
+        read_object(line, path, number)  # what follows takes a whole object for granted
+        found = cls(number, {}, {}, "\\u" in line and line.isascii())
+        found._add_members(line, line.index("{"), offset)
         return found
 
     def _add_members(self, line: str, at: int, offset: int, outer: str = "") -> None:

@@ -7,7 +7,6 @@ accelerators are taken off. What cannot be learned from is counted with the reas
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 from pointing.documents.columns import Wanted
 from pointing.documents.filled_columns import SAMPLE, FilledColumns, choose_filled_columns
+from pointing.documents.json_lines import read_object, text_of
 from pointing.documents.kinds import SUFFIXES
 from pointing.documents.message import pieces
 from pointing.documents.po import Po
@@ -152,27 +152,21 @@ def _table_messages(found: PairsOfFile, data: bytes, wanted: Wanted, key_column:
 
 def _json_messages(found: PairsOfFile, data: bytes, wanted: Wanted, key_column: str | None) -> Iterator[Pair]:
     raw = decoded(found.path, data, "utf-8", "as JSON is read")
-    objects: list[tuple[int, dict[str, Any]]] = []
-    for line, text in enumerate(raw.text.split("\n"), 1):
-        if not text.strip():
-            continue
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise Misuse(f"this line is no JSON: {error}", found.path, line) from None
-        if not isinstance(value, dict):
-            raise Misuse("this line is JSON, but no object: {…}", found.path, line)
-        objects.append((line, dict(_flat(value))))
+    objects = [
+        (line, dict(_flat(read_object(text, found.path, line))))
+        for line, text in enumerate(raw.text.split("\n"), 1)
+        if text.strip()
+    ]
     names = list(dict.fromkeys(name for _, members in objects for name in members))
     if not names:
         for line, _ in objects:
             found.leave_out("no source", line)
         return
-    texts = ([_text(members.get(name)) or "" for name in names] for _, members in objects[:SAMPLE])
+    texts = ([text_of(members.get(name)) or "" for name in names] for _, members in objects[:SAMPLE])
     columns = choose_filled_columns([names, *texts], wanted, key_column, found.path, has_header=True)
     _note(found, columns)
     for line, members in objects:
-        source, target = (_text(members.get(names[place])) for place in (columns.source, columns.target))
+        source, target = (text_of(members.get(names[place])) for place in (columns.source, columns.target))
         if source is None or target is None:
             found.leave_out("a value that is no text", line)
             continue
@@ -187,11 +181,6 @@ def _flat(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{inner}", value) for inner, value in member.items())
         else:
             yield name, member
-
-
-def _text(value: Any) -> str | None:
-    """A member's text, "" if it is missing or null; None if it is no text."""
-    return "" if value is None else value if isinstance(value, str) else None
 
 
 def _note(found: PairsOfFile, columns: FilledColumns) -> None:
