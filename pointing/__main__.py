@@ -4,11 +4,12 @@ import os
 import sys
 
 from pointing.cli import main
+from pointing.system.program import process_count
 
 try:
     main()
 except SystemExit as stop:
-    if int(os.environ.get("WORLD_SIZE", 1)) == 1:
+    if process_count() == 1:
         raise
     # Threads of torch.distributed can crash while Python shuts down: one of several processes leaves without that.
     sys.stdout.flush()

@@ -14,8 +14,7 @@ import typer
 
 from pointing import __version__
 from pointing.errors import Failure, Misuse, Stopped
-from pointing.evaluation.calibrate import calibrate
-from pointing.evaluation.command import evaluate
+from pointing.evaluation.command import calibrate, evaluate
 from pointing.init.command import init
 from pointing.reproduce.command import app as reproduce
 from pointing.system.program import program

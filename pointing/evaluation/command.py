@@ -1,4 +1,4 @@
-"""`pointing evaluate` on the command line: parse, call, print. Heavy imports wait until it is called."""
+"""`pointing evaluate` and `pointing calibrate`: parse, call, print. Heavy imports wait until one is called."""
 
 from __future__ import annotations
 
@@ -83,3 +83,21 @@ def evaluate(
     print("\n".join([*report.forms(), *report.notes, *report.signatures()]))
     if written:
         print(f"written to {out}: {', '.join(written)}")
+
+
+def calibrate(
+    run: Annotated[Path, typer.Argument(help="Folder of a trained run.")],
+    source: Annotated[Path | None, typer.Option(help="Lines to learn from (default: the run's dev part).")] = None,
+    reference: Annotated[Path | None, typer.Option(help="Their translations by people.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
+    json_output: Annotated[bool, typer.Option("--json", help="Print what was learned as JSON.")] = False,
+) -> None:
+    """Teach a run how sure to be of its outputs, from lines with translations; `pointing train` ends with it."""
+    from pointing.evaluation.calibration import calibrate_run, sentence
+    from pointing.generation.confidence import CONFIDENCE
+
+    learned = calibrate_run(run, source, reference, device)
+    if json_output:
+        print(learned.model_dump_json())
+    else:
+        print(f"{run / CONFIDENCE}: {sentence(learned)}")

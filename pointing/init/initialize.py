@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from pointing.init.settings_text import settings_text
 from pointing.init.timing import seconds_per_update
 from pointing.settings_file import read_config
 from pointing.system.files import write_text
+from pointing.system.program import process_count
 from pointing.system.progress import say
 
 _IS_TRAINING_PART = re.compile(r"train(ing)?(\W|_|$)", re.IGNORECASE)  # the file's name says nothing of its content
@@ -155,7 +155,7 @@ def settings_for(file: Path | None, minutes: float | None) -> Path | None:
         raise Misuse("there is no such file", file)
     settings = Path(settings_name([file]))
     if not settings.exists():
-        if int(os.environ.get("WORLD_SIZE", 1)) > 1:  # processes of torchrun, which would all write
+        if process_count() > 1:  # processes of torchrun, which would all write
             raise Misuse("on several processes, write settings first: `pointing init`", file)
         say(initialize([file], settings, Path("corpora"), minutes=MINUTES if minutes is None else minutes).text())
         return settings

@@ -1,7 +1,8 @@
-"""How this program is called, for commands that are printed for the user to type."""
+"""How this program was called: by which name, and as one of how many processes."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -23,3 +24,8 @@ def _relative(path: Path) -> str:
     """The path from the working folder, if it lies below that, as a shell reads it."""
     here = path.absolute()
     return quote(str(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else path))
+
+
+def process_count() -> int:
+    """How many processes torchrun has started, with this one; 1 without torchrun."""
+    return int(os.environ.get("WORLD_SIZE", 1))

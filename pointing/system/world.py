@@ -12,6 +12,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from pointing.errors import Misuse
+from pointing.system.program import process_count
 
 Value = TypeVar("Value")
 
@@ -75,7 +76,7 @@ class Processes(NamedTuple):
 @contextmanager
 def processes(device: str = "auto") -> Iterator[Processes]:
     """The processes that torchrun started, or this one alone."""
-    rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    rank, world_size = int(os.environ.get("RANK", 0)), process_count()
     here = Processes(rank, world_size, _device(device))
     if world_size == 1:
         yield here
