@@ -2,7 +2,7 @@
 
     python benchmarks/opennmt.py SOURCE TARGET --embedding 128 --hidden 384 --vocabulary 5000 --batch 64 --updates 60
 
-benchmarks/training.py and benchmarks/generation.py set it beside ours. 2.3.0 is the last release whose copying works;
+benchmarks/training.py, generation.py and serving.py set it beside ours. 2.3.0 is the last release whose copying works;
 it runs as installed, on the torch that we use, and sees the tokens that our model sees.
 
 How its model differs from ours (widths E, S, A = 2 × encoder; its D is `rnn_size`):
@@ -30,7 +30,7 @@ from collections import Counter
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from subprocess import PIPE, STDOUT, run
+from subprocess import PIPE, STDOUT, Popen, run
 from typing import NamedTuple
 
 from pointing.config import Config, checked
@@ -42,6 +42,7 @@ OTHERS = "configargparse tensorboard flask waitress pyonmttok pyyaml sacrebleu s
 PEER = ["--no-deps", "OpenNMT-py==2.3.0", "torchtext==0.5.0"]  # what they ask for themselves is too old for us
 INSTALLATION = [["torch==2.13.0"], PEER, [*OTHERS.split(), "setuptools<80"]]
 SPECIALS = ["<unk>", "<blank>", "<s>", "</s>"]  # of its target vocabulary; the source has the first two
+SERVED = 100  # the model's number in its server
 POOL = 100  # batches whose examples are sorted by length together, as in pointing.corpus
 
 THREADS = "import torch; print('threads', torch.get_num_threads(), flush=True)\n"
@@ -210,6 +211,22 @@ def translate(
     return Translation(seconds, lines, sum(len(line.split()) for line in lines) / len(lines))
 
 
+def serve(
+    python: Path, folder: Path, model: Path, *, port: int, beam: int, threads: int, max_length: int, min_length: int = 0
+) -> Popen[bytes]:
+    """The peer's own server on 127.0.0.1, which is loading the model; it logs to a file in the folder.
+
+    POST /translator/translate takes [{"src": a tokenised line, "id": 100}]; it answers when it is ready.
+    """
+    search = {"gpu": -1, "beam_size": beam, "min_length": min_length, "max_length": max_length}
+    settings = {"id": SERVED, "model": str(model.resolve()), "load": True, "timeout": -1, "opt": search}
+    (folder / "server.json").write_text(json.dumps({"models_root": "/", "models": [settings]}))
+    options = ["--ip", "127.0.0.1", "--port", str(port), "--config", str((folder / "server.json").resolve())]
+    command = [str(python.absolute()), "-W", "ignore", "-m", "onmt.bin.server", *options]
+    with (folder / "server.log").open("wb") as log:
+        return Popen(command, env=_variables(threads), cwd=folder, stdout=log, stderr=log)
+
+
 def multiplications(
     *, embedding: int, hidden: int, vocabulary: int, J: int, T: int, copy: bool = True, as_run: bool = False
 ) -> dict[str, int]:
@@ -255,13 +272,18 @@ def _write_vocabulary(text: Path, path: Path, size: int, specials: int) -> None:
     path.write_text("".join(f"{word} {-count}\n" for count, word in ranked[: size - specials]), encoding="utf-8")
 
 
-def _run(python: Path, program: str, arguments: list[str], threads: int) -> str:
-    """Runs a program in the peer's venv and returns what it prints."""
+def _variables(threads: int) -> dict[str, str]:
+    """The environment of the peer's programs."""
     settings = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     settings["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"  # the peer's checkpoints hold more than tensors
+    return os.environ | settings
+
+
+def _run(python: Path, program: str, arguments: list[str], threads: int) -> str:
+    """Runs a program in the peer's venv and returns what it prints."""
     command = [str(python), "-W", "ignore", "-c", program, *arguments]
     start, before = time.perf_counter(), _seconds_of_others()
-    done = run(command, env=os.environ | settings, stdout=PIPE, stderr=STDOUT, encoding="utf-8")
+    done = run(command, env=_variables(threads), stdout=PIPE, stderr=STDOUT, encoding="utf-8")
     if done.returncode:
         raise SystemExit(f"the peer failed:\n{done.stdout[-3000:]}")
     if (used := int(_found(r"^threads (\d+)", done.stdout))) != threads:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pointing.errors import Misuse
+from pointing.errors import Misuse, shown
 
 
 class Settings(BaseModel):
@@ -18,7 +18,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-Checked = TypeVar("Checked", bound=Settings)
+MOST = 10  # problems of a file that are told
+LONGEST_KEY = 60  # characters of a part of a key that are repeated
+
+Checked = TypeVar("Checked", bound=BaseModel)
 
 
 def checked(kind: type[Checked], values: Mapping[str, Any], file: str | Path | None = None) -> Checked:
@@ -26,17 +29,19 @@ def checked(kind: type[Checked], values: Mapping[str, Any], file: str | Path | N
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise Misuse("; ".join(_explain(kind, problem) for problem in error.errors()), file) from None
+        problems = [_explain(kind, problem) for problem in error.errors(include_url=False)]
+        more = [f"and {len(problems) - MOST:,} more"] if len(problems) > MOST else []
+        raise Misuse("; ".join([*problems[:MOST], *more]), file) from None
 
 
 def _explain(kind: type[BaseModel], problem: Any) -> str:
-    key = ".".join(str(part) for part in problem["loc"] if not _is_form(part))
+    key = ".".join(str(part)[:LONGEST_KEY] for part in problem["loc"] if not _is_form(part))
     if problem["type"] == "extra_forbidden":
         near = _nearest(kind, problem["loc"])
         return f"{key}: there is no such setting" + (f"; did you mean {near}?" if near else "")
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] != "missing" and not isinstance(problem["input"], Mapping):
-        message += f", not {problem['input']!r}"
+        message += f", not {shown(problem['input'])}"
     return f"{key}: {message}" if key else message
 
 
@@ -48,6 +53,7 @@ def _is_form(part: Any) -> bool:
 def _nearest(kind: type[BaseModel], path: Sequence[Any]) -> str | None:
     """The key of the same section that is spelled most like the last one of `path`, or else a whole key elsewhere."""
     *outer, name = path
+    name = str(name)[:LONGEST_KEY]
     kinds = [kind]
     for part in outer:
         if _is_form(part):

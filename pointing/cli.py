@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -13,11 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from pointing import __version__
-from pointing.errors import Failure, Misuse, Stopped
+from pointing.errors import Misuse
 from pointing.evaluation.command import calibrate, evaluate
 from pointing.init.command import init
 from pointing.reproduce.command import app as reproduce
+from pointing.server.command import serve
 from pointing.system.program import program
+from pointing.system.terminal import ending
 from pointing.translation.command import translate
 
 app = typer.Typer(
@@ -69,6 +69,7 @@ def demo(
     for output in outputs:
         console.print(show(output))
     print(f"\nTry it yourself:\n  echo 'open my.conf with emacs29' | {program()} generate {out} --show")
+    print(f"or on a page in your browser:\n  {program()} serve {out} --against {out.parent / f'{out.name}-softmax'}")
 
 
 app.command()(init)
@@ -94,10 +95,12 @@ def prepare(
     from pointing.corpus import statistics
     from pointing.corpus.preparation import prepare as prepare_corpus
     from pointing.settings_file import read_config
+    from pointing.system.files import keep_apart
     from pointing.system.progress import say
 
     folder = out or Path("corpora") / config.stem
     settings = read_config(config, changes or ())
+    keep_apart([config], [folder])
     base = None
     if start is not None or keep_vocabulary:
         from pointing.training.start import vocabularies
@@ -204,6 +207,7 @@ def generate(
 
 
 app.command()(translate)
+app.command()(serve)
 app.command()(evaluate)
 app.command()(calibrate)
 
@@ -226,9 +230,13 @@ def plot(
     from pointing.evaluation import plots
     from pointing.generation.command import load_generator
     from pointing.generation.confidence import load_confidence
+    from pointing.model.run import own_files
+    from pointing.system.files import keep_apart
     from pointing.training.journal import learning_curve
 
     plots.require_matplotlib()
+    pictures = [out, out.with_name(f"reliability{out.suffix}")]
+    keep_apart([path for run in runs for path in own_files(run)], pictures if attention is None else [out])
     if attention is not None:
         plots.save(plots.attention(load_generator(runs[0]).generate(attention, locations=True)), out)
     else:
@@ -237,8 +245,8 @@ def plot(
     print(out)
     bins = {str(run): learned.bins for run in runs if (learned := load_confidence(run)) is not None}
     if bins and attention is None:
-        plots.confidence_reliability(picture := out.with_name(f"reliability{out.suffix}"), bins)
-        print(picture)
+        plots.confidence_reliability(pictures[1], bins)
+        print(pictures[1])
 
 
 @app.command()
@@ -254,8 +262,10 @@ def dictionary(
     """Induce a word dictionary from parallel text."""
     from pointing.config import Parallel, Text, checked
     from pointing.corpus.preparation import induce_dictionary
+    from pointing.system.files import keep_apart
 
     text = checked(Text, {"tokenizer": tokenizer, "lowercase": lowercase})
+    keep_apart([source, target], [out])
     induced = induce_dictionary(Parallel(source=source, target=target), text, languages)
     induced.save(out)
     print(
@@ -333,7 +343,9 @@ def huggingface(
 ) -> None:
     """Any translation or summarization set that Hugging Face datasets can load (an extra)."""
     from pointing.data import huggingface as source
+    from pointing.system.files import keep_apart
 
+    keep_apart([name], [out])
     named = {theirs: ours or theirs for theirs, _, ours in (split.partition("=") for split in splits or [])}
     summary = source.bring(
         out, name, source_column, target_column, config=config, splits=named or None, revision=revision, limit=limit
@@ -345,26 +357,19 @@ def _say(summary: Any, as_json: bool) -> None:
     print(json.dumps(asdict(summary), default=str) if as_json else summary)
 
 
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run, or of a prepared corpus.")],
+    json_output: Annotated[bool, typer.Option("--json", help="Print what was checked as JSON.")] = False,
+) -> None:
+    """Read a run or a corpus wholly: is every file as it was written, and can all of it be used?"""
+    from pointing.training.check import check_folder as check_wholly
+
+    checked = check_wholly(folder)
+    print(json.dumps(asdict(checked)) if json_output else checked)
+
+
 def main() -> None:
     """Exit codes: 0 done, 1 a failure while running, 2 misuse or bad input; one line on stderr, no traceback."""
-    try:
+    with ending():
         app()
-    except Failure as failure:
-        print(f"pointing: {failure}", file=sys.stderr)
-        sys.exit(2 if isinstance(failure, Misuse) else 130 if isinstance(failure, Stopped) else 1)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing to say at exit
-        sys.exit(1)
-    except OSError as error:
-        print(f"pointing: {error}", file=sys.stderr)
-        sys.exit(1)
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "allocate" not in str(error):  # torch's, on CPU and GPU
-            raise
-        what = "there is not enough memory for this: take a smaller model, batch or beam"
-        print(f"pointing: {what}{''.join(f' ({line})' for line in str(error).splitlines()[:1])}", file=sys.stderr)
-        sys.exit(1)
-    except SystemExit as stop:
-        if stop.code == 130:  # Ctrl-C, which typer has turned into this
-            print("pointing: stopped", file=sys.stderr)
-        raise

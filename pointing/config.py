@@ -2,95 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from pointing.checking import Settings as Settings
 from pointing.checking import checked as checked
-
-Positive = Annotated[int, Field(gt=0)]
-
-
-class Parallel(Settings):
-    """Two text files, plain or .gz: line n of both is one example."""
-
-    source: Path
-    target: Path
-    source_tags: Path | None = None  # for pointers.policy: entities, a tag for every token
-    target_tags: Path | None = None
-
-
-def _as_list(value: Any) -> Any:
-    return (value,) if isinstance(value, str | Path) else value
-
-
-def _as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-Column = Annotated[str, BeforeValidator(_as_text)]  # its name, or its number from 1 in a table without a header
-
-
-class Table(Settings):
-    """Files with both sides in them: CSV, TSV, JSONL, PO, XLIFF, or text with a tab between the sides.
-
-    `train: strings.csv` and `train: [a.po, b.po]` are short for `train: {files: [...]}`.
-    """
-
-    files: Annotated[tuple[Path, ...], Field(min_length=1), BeforeValidator(_as_list)]
-    source_column: Column | None = None  # null: guessed
-    target_column: Column | None = None
-    key_column: Column | None = None  # rows with the same value in it stay together when dev and test are split off
-
-
-def _form_of_files(value: Any) -> str:
-    """The form that is meant, as `checking` knows it: the name of its class, in brackets."""
-    return "(Table)" if isinstance(value, Table) or (isinstance(value, Mapping) and "files" in value) else "(Parallel)"
-
-
-def _named_files(value: Any) -> Any:
-    """A file, or a list of files, as what it is short for."""
-    if not isinstance(value, str | Path | list | tuple | Mapping | Settings):
-        raise ValueError("should be a file, a list of files, or two files as source and target")
-    return {"files": value} if isinstance(value, str | Path | list | tuple) else value
-
-
-Files = Annotated[
-    Annotated[Parallel, Tag("(Parallel)")] | Annotated[Table, Tag("(Table)")],
-    Discriminator(_form_of_files),
-    BeforeValidator(_named_files),
-]
-
-
-class HeldOut(Settings):
-    """What is split off from the training data where no dev, or neither dev nor test, is given."""
-
-    dev: Positive | None = None  # pairs; null: a twentieth, but 100 (of few pairs a tenth) to 2,000
-    test: Positive | None = None
-    seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 1
-
-
-class Data(Settings):
-    train: Files
-    dev: Files | None = None  # for validation; null: split off from train
-    test: Files | None = None  # null: split off from train if dev is, else there is none
-    held_out: HeldOut = HeldOut()
-    languages: tuple[str, str] = ("en", "fr")  # of source and target; the Moses tokenizer and detokenising need them
-
-    def given(self) -> dict[str, Parallel | Table]:
-        """The splits that have files of their own."""
-        splits = {"train": self.train, "dev": self.dev, "test": self.test}
-        return {name: files for name, files in splits.items() if files is not None}
-
-    def split_off(self) -> list[str]:
-        """The splits that are taken from the training data."""
-        if self.dev is not None:
-            return []
-        return ["dev"] if self.test is not None else ["dev", "test"]
+from pointing.data_settings import Data as Data
+from pointing.data_settings import HeldOut as HeldOut
+from pointing.data_settings import Parallel as Parallel
+from pointing.data_settings import Positive as Positive
+from pointing.data_settings import Table as Table
 
 
 class Text(Settings):
@@ -144,6 +67,14 @@ class Pointers(Settings):
     policy: Literal["none", "unknown-words", "entities", "dictionary", "all-matches"] = "unknown-words"
     anonymize: bool = True  # with policy entities: replace each name by a number within its example, as in the paper
     dictionary: Path | Literal["induced"] | None = None  # a TSV file of word pairs, or induced from the training text
+    places: Literal["tokens", "words"] = "tokens"
+    """What a pointer points at. tokens: each thing that the encoder reads, which with text.subwords is a piece of a
+    word. words: a whole source word, however many pieces it is read in; a word that is no single piece of the
+    shortlist counts as unknown. With text.forms, hyphenated target words are then cut, so that a name in them can be
+    copied; not those that the source has."""
+    guidance: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of a loss that pulls l_t, at steps that write a shortlist word, to the source word that a word aligner
+    links to it (guided attention). 0: none."""
     unreachable: Literal["unk", "attention"] = "unk"
     """The target of a word that is neither in the shortlist nor in the source. unk: the unknown word. attention: a
     pointer to the source position with the most attention (paper §5.3)."""
@@ -196,9 +127,26 @@ class SwitchSettings(Settings):
     bias: float = 1.0  # first value of the last bias; a positive one prefers the shortlist
 
 
+class Kind(Settings):
+    """What encoder and decoder are made of. `kind: transformer` is short for both, `kind: ssru` for such a decoder."""
+
+    encoder: Literal["gru", "transformer"] = "gru"
+    decoder: Literal["gru", "transformer", "ssru"] = "gru"
+    """gru: the paper's. transformer: attention to the words before. ssru: a Transformer whose attention to the words
+    before is a simple recurrence, which is quicker in search."""
+
+
+def _as_kind(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return {"encoder": "transformer" if value == "ssru" else value, "decoder": value}
+
+
 class Model(Settings):
-    embedding: Positive = 256  # numbers in each word's embedding
-    hidden: Positive = 512  # numbers in the decoder's state, and in the encoder's in each direction
+    kind: Annotated[Kind, BeforeValidator(_as_kind)] = Kind()
+    embedding: Positive = 256  # numbers in each word's embedding; the width of a Transformer
+    hidden: Positive = 512
+    """Numbers in a GRU's state (of the encoder: in each direction), and in a Transformer's feed-forward layers."""
     encoder: Positive | None = None  # numbers in the encoder's state in each direction, if it differs from hidden
     output: Literal["softmax", "pointer-softmax", "pointer-network"] = "pointer-softmax"  # the rest is the same
     switch: SwitchSettings = SwitchSettings()
@@ -206,11 +154,32 @@ class Model(Settings):
     """What the decoder reads after a copied word that is not in the target vocabulary. word: the unknown word's
     embedding. source: the embedding that the encoder read at the copied position, projected."""
     encoder_layers: Positive = 1
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of embeddings and readout
+    decoder_layers: Positive = 1  # of transformer and ssru; the paper's GRU decoder is one layer
+    heads: Positive = 4  # of a Transformer's attention; they share its width
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of embeddings and readout; in a Transformer of all layers
     tied: bool = False  # use the target embeddings as the shortlist's weights
     init: Annotated[float, Field(gt=0)] = 0.01
-    """Standard deviation of the first weights; square recurrent matrices start orthogonal. dl4mt's 0.01 suits widths of
-    500 and more. A narrow model learns nothing from it for hundreds of updates: take 0.1 for 200 units or fewer."""
+    """Standard deviation of a GRU's first weights; square recurrent matrices start orthogonal. dl4mt's 0.01 suits
+    widths of 500 and more. A narrow model learns nothing from it for hundreds of updates: take 0.1 for 200 units or
+    fewer. Transformers start as Glorot and Bengio (2010) say."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Model:
+        if self.uses_transformer and self.embedding % (2 * self.heads):
+            raise ValueError(f"embedding ({self.embedding}) should be a multiple of twice the heads ({self.heads})")
+        if self.kind.decoder == "gru" and self.decoder_layers > 1:
+            raise ValueError("decoder_layers is for the decoders transformer and ssru; the paper's GRU is one layer")
+        return self
+
+    @property
+    def uses_gru(self) -> bool:
+        """True if encoder or decoder is a GRU."""
+        return self.kind.encoder == "gru" or self.kind.decoder == "gru"
+
+    @property
+    def uses_transformer(self) -> bool:
+        """True if encoder or decoder is made of attention layers."""
+        return self.kind.encoder != "gru" or self.kind.decoder != "gru"
 
     @property
     def uses_switch(self) -> bool:
@@ -230,6 +199,11 @@ class Training(Settings):
     loss: Literal["joint", "marginal"] = "joint"
     """joint: the choice between shortlist and pointer is observed, the paper's objective. marginal: a word's
     probability is summed over shortlist and pointers, as in pointer-generator networks."""
+    smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Label smoothing: this share of what the shortlist softmax learns is spread evenly over all its words."""
+    average: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Above 0, the weights that are validated and kept are a running average, which keeps this share of itself at each
+    update: 0.999 averages about 1,000 updates. 0: the last weights."""
     batch: Positive = 32  # examples in a batch, or tokens
     batch_by: Literal["sentences", "tokens"] = "sentences"  # tokens: of the longer side, padding included
     accumulate: Positive = 1  # batches whose gradients are added up for one update
@@ -305,6 +279,16 @@ class Config(Settings):
     model: Model = Model()
     training: Training = Training()
 
+    @property
+    def points_at_words(self) -> bool:
+        """True if the encoder reads pieces, and pointers point at whole words."""
+        return self.text.uses_subwords and self.pointers.places == "words"
+
+    @property
+    def cuts_compounds(self) -> bool:
+        """True if hyphenated target words are cut, unless the source has them, so that their parts can be copied."""
+        return self.points_at_words and self.text.forms
+
     @model_validator(mode="after")
     def _the_marginal_loss_has_no_observed_choices(self) -> Config:
         if self.training.loss == "joint" or not self.model.uses_switch:
@@ -320,14 +304,22 @@ class Config(Settings):
     @model_validator(mode="after")
     def _subwords_are_not_words(self) -> Config:
         if not self.text.uses_subwords:
+            if self.pointers.places == "words":
+                raise ValueError("pointers.places: words is for text.subwords; without them each token is a word")
             return self
+        if self.vocabulary.source is None or self.vocabulary.target is None:
+            raise ValueError("text.subwords merges until the vocabulary is full: give vocabulary.source and .target")
         if self.pointers.uses_entities or self.pointers.dictionary is not None:
             key = "pointers.dictionary" if self.pointers.dictionary is not None else "policy entities"
             raise ValueError(f"{key} is for whole words, which text.subwords cuts into pieces: one or the other")
         if self.vocabulary.copied_min_count is not None:
             raise ValueError("vocabulary.copied_min_count is for whole words, which text.subwords cuts into pieces")
-        if self.vocabulary.source is None or self.vocabulary.target is None:
-            raise ValueError("text.subwords merges until the vocabulary is full: give vocabulary.source and .target")
+        return self
+
+    @model_validator(mode="after")
+    def _names_have_no_alignment(self) -> Config:
+        if self.pointers.guidance and self.pointers.uses_entities:
+            raise ValueError("pointers.guidance aligns words, and with policy entities tags say what a token is")
         return self
 
     @model_validator(mode="after")
@@ -350,31 +342,3 @@ class Config(Settings):
                 needed = f"data.{name}.source_tags and data.{name}.target_tags"
                 raise ValueError(f"policy entities needs tags: {needed}, or a spaCy pipeline as pointers.tagger")
         return self
-
-
-def idle_settings(config: Config) -> dict[str, str]:
-    """The keys that were changed from their default but do nothing in this combination, each with the reason."""
-    reasons: dict[str, str] = {}
-    if not config.model.uses_switch:
-        reason = f"there is no switch with model.output: {config.model.output}"
-        reasons |= dict.fromkeys(("pointers.unreachable", "training.loss"), reason)
-        reasons |= {f"model.switch.{name}": reason for name in SwitchSettings.model_fields}
-    if config.model.output == "softmax":
-        reasons["model.feed"] = "nothing is copied with model.output: softmax"
-    if config.model.output == "pointer-network":
-        reasons["model.tied"] = "there is no shortlist with model.output: pointer-network"
-    if "word2vec" not in (config.embeddings.source, config.embeddings.target):
-        reasons["embeddings.width"] = "it is for word2vec; vectors from a file have their own width"
-    data, no_columns = config.data, Table.model_construct()
-    if not data.split_off():
-        reason = "data.dev is given, so nothing is split off"
-        reasons |= {f"data.held_out.{name}": reason for name in HeldOut.model_fields}
-    elif data.test is not None:
-        reasons["data.held_out.test"] = "data.test is given, so it is not split off"
-    for name, files in data.given().items():
-        if isinstance(files, Table) and not (name == "train" and data.split_off()):
-            reasons[f"data.{name}.key_column"] = "it is for a split-off dev part, and nothing is split off here"
-    default = Config.model_construct(
-        data=Data.model_construct(held_out=HeldOut(), train=no_columns, dev=no_columns, test=no_columns)
-    )
-    return {key: reason for key, reason in reasons.items() if attrgetter(key)(config) != attrgetter(key)(default)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 from pathlib import Path
+from typing import Any
 
 
 class Failure(Exception):
@@ -21,6 +23,23 @@ class Stopped(Failure):
     """Ended by a signal, in good order: exit code 130, one line that says how to go on."""
 
 
+class Deserted(Failure):
+    """Another process of the same run has ended, which has said why if it could; this one cannot go on alone."""
+
+
 def missing_extra(package: str, extra: str) -> Misuse:
     """The error for a feature whose optional dependency is not installed."""
     return Misuse(f"this needs {package}, which is not installed: pip install 'pointing[{extra}]'")
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxlong, _SHORT.maxstring, _SHORT.maxother = 2, 40, 80, 80
+_SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = 4
+
+
+def shown(value: Any) -> str:
+    """A value for a message, short whatever it is: a message must not fill the memory, or the screen."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number of thousands of digits"

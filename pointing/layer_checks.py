@@ -131,6 +131,20 @@ def switch(layers: Any, activation: Any, activations: Mapping[str, Any], bias: A
         )
 
 
+def shortlist(shortlist: Any, words: int, readout: int, is_used: bool) -> None:
+    """Refuses an output matrix of the model's own that the layer cannot use."""
+    instance("shortlist", shortlist, nn.Linear, optional=True)
+    if shortlist is None:
+        return
+    if not is_used:
+        raise ValueError("a shortlist is given, but AlwaysPoint() chooses no word of one: leave it out")
+    if shortlist.weight.shape != (words, readout):
+        raise ValueError(
+            f"shortlist.weight is {_shape(shortlist.weight)}, but has to be (words, readout) = ({words}, {readout}): "
+            f"give {shortlist.weight.shape[0]} words and a readout of width {shortlist.weight.shape[1]}"
+        )
+
+
 def instance(name: str, value: Any, *kinds: type, optional: bool = False) -> None:
     """Refuses what is of another type, or a class in place of its instance."""
     if isinstance(value, kinds) or (optional and value is None):

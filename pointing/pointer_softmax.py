@@ -39,8 +39,9 @@ class PointerSoftmax(nn.Module):
     f_t = [d_t w_t ; (1 - d_t) l_t], kept in logs; d_t = p(z_t = 1) chooses the *shortlist*.
 
     With `NeverPoint()` or `AlwaysPoint()` in the switch's place it is the plain softmax or a pointer network.
-    Give it a `PointerNetwork` of its own where the decoder has no attention to be reused. With `check_values=False`
-    it does not look for wrong numbers in its arguments, such as NaN or a target that is no choice.
+    Give it a `PointerNetwork` of its own where the decoder has no attention to be reused, and a `shortlist` where the
+    model has an output matrix already, which may be tied to its embeddings: it is shared, not copied. With
+    `check_values=False` it does not look for wrong numbers in its arguments, such as NaN or a target that is no choice.
     """
 
     def __init__(
@@ -50,15 +51,17 @@ class PointerSoftmax(nn.Module):
         switch: Switch | NeverPoint | AlwaysPoint,
         network: PointerNetwork | None = None,
         *,
+        shortlist: nn.Linear | None = None,
         check_values: bool = True,
     ) -> None:
         check.instance("switch", switch, Switch, NeverPoint, AlwaysPoint)
         check.instance("network", network, PointerNetwork, optional=True)
         check.widths(readout=readout)
         check.size("words", words, least=0 if isinstance(switch, AlwaysPoint) else 1)
+        check.shortlist(shortlist, words, readout, is_used=not isinstance(switch, AlwaysPoint))
         super().__init__()
         self.words = words
-        self.shortlist = None if isinstance(switch, AlwaysPoint) else nn.Linear(readout, words)
+        self.shortlist = None if isinstance(switch, AlwaysPoint) else shortlist or nn.Linear(readout, words)
         self.switch = switch
         self.network = network
         self.check_values = check_values
@@ -225,6 +228,7 @@ class PointerSoftmax(nn.Module):
         """The shortlist's weight (V, R) and bias (V,), or just the candidates' rows, with sparse gradients."""
         assert self.shortlist is not None
         weight, bias = self.shortlist.weight, self.shortlist.bias
+        bias = weight.new_zeros(self.words) if bias is None else bias
         if candidates is None:
             return weight, bias
         return sparse_rows(weight, candidates), sparse_rows(bias, candidates)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pointing.config import Config, Table, checked, idle_settings
-from pointing.errors import Misuse
+from pointing.config import Config, Table, checked
+from pointing.errors import Misuse, shown
+from pointing.idle_settings import idle_settings
+from pointing.system.border import parse_yaml, read_bytes
 
 
 def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = ()) -> Config:
@@ -15,7 +17,7 @@ def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = (
 
     Settings that would do nothing are refused here. A run that was made with such settings can still be loaded.
     """
-    values = _read_yaml(Path(path))
+    values = read_settings(Path(path))
     for key, value in (changes if isinstance(changes, Mapping) else parse_changes(changes)).items():
         *outer, last = key.split(".")
         section = values
@@ -25,6 +27,7 @@ def read_config(path: str | Path, changes: Sequence[str] | Mapping[str, Any] = (
                 raise Misuse(f"--set {key}: {name} is not a section")
         section[last] = value
     config = checked(Config, values, path)
+    check_names(named_files(config))
     if idle := [f"{key} does nothing: {reason}" for key, reason in idle_settings(config).items()]:
         raise Misuse("; ".join(idle), path)
     _check_places(config, Path(path))
@@ -58,33 +61,43 @@ def _check_places(config: Config, settings: Path) -> None:
                 raise Misuse(what, settings)
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
-    import yaml
+def named_files(config: Config) -> list[Path]:
+    """All files that the settings name."""
 
-    try:
-        values = yaml.safe_load(path.read_bytes())
-    except OSError as error:
-        raise Misuse(f"cannot be read: {error.strerror}", path) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error)
-        raise Misuse(f"not YAML: {problem}", path, None if mark is None else mark.line + 1) from None
-    if not isinstance(values, dict):
+    def paths(value: Any) -> Iterator[Path]:
+        if isinstance(value, Path):
+            yield value
+        elif isinstance(value, dict | tuple):
+            for part in value.values() if isinstance(value, dict) else value:
+                yield from paths(part)
+
+    return list(paths(config.model_dump()))
+
+
+def check_names(files: Iterable[Path]) -> None:
+    """Refuses names that settings, which are text, cannot hold."""
+    for name in map(str, files):
+        if name.encode(errors="replace") != name.encode(errors="surrogatepass"):
+            raise Misuse(f"the name {name!a} is not UTF-8, which settings are written in: rename the file")
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The sections of a settings file, unchecked."""
+    values = parse_yaml(read_bytes(path), path)
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise Misuse("settings are sections with keys; see docs/configuration.md", path)
     return values
 
 
 def parse_changes(changes: Sequence[str]) -> dict[str, Any]:
     """The keys and values of `--set key=value` options; values are read as YAML."""
-    import yaml
-
     values = {}
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals:
             raise Misuse(f"--set {change}: write it as section.key=value")
         try:
-            values[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise Misuse(f"--set {change}: {value!r} is not a YAML value") from None
+            values[key] = parse_yaml(value, None)
+        except Misuse as problem:
+            raise Misuse(f"--set {change[:200]}: {shown(value)} is not a YAML value ({problem})") from None
     return values

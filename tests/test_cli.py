@@ -21,7 +21,8 @@ def pointing(*arguments, folder=None, **environment):
 
 def test_every_verb_explains_itself():
     listed = pointing("--help").stdout
-    for verb in ("demo", "init", "prepare", "train", "generate", "evaluate", "plot", "dictionary", "data", "reproduce"):
+    verbs = ("demo", "init", "prepare", "train", "generate", "evaluate", "plot", "dictionary", "data", "reproduce")
+    for verb in (*verbs, "check"):
         assert verb in listed
         result = pointing(verb, "--help")
         assert result.returncode == 0
@@ -32,7 +33,7 @@ def test_every_verb_explains_itself():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["prepare", "nothing.yaml"], "nothing.yaml: cannot be read: No such file"),
+        (["prepare", "nothing.yaml"], "nothing.yaml: there is no such file"),
         (["dictionary", "a.en", "a.fr", "--out", "x.tsv"], "a.en: there is no such file"),
         (["data", "newstest", "wmt1l", "--out", "x"], "the nearest are wmt"),
         (["data", "debian", "--languages", "en", "xx", "--out", "x"], "apt"),

@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pointing.config import Config, Search, checked, idle_settings
+from pointing.config import Config, Search, checked
 from pointing.demo import demo_settings
 from pointing.errors import Misuse
+from pointing.idle_settings import idle_settings
 from pointing.model.run import run_settings
 from pointing.reproduce.experiments import EXPERIMENTS
 from pointing.settings_file import read_config
@@ -107,7 +108,7 @@ def test_what_a_marginal_loss_does_not_look_at_is_refused(tmp_path):
 
 
 def test_a_missing_file_is_said(tmp_path):
-    with pytest.raises(Misuse, match="No such file"):
+    with pytest.raises(Misuse, match="there is no such file"):
         read_config(tmp_path / "nothing.yaml")
 
 
@@ -120,6 +121,11 @@ IDLE = [
     (["model.output=softmax", "training.loss=marginal"], "training.loss does nothing: there is no switch with model"),
     (["model.output=pointer-network", "training.loss=marginal"], "training.loss does nothing: there is no switch"),
     (["model.output=pointer-network", "model.tied=true"], "model.tied does nothing: there is no shortlist"),
+    (["model.output=pointer-network", "training.smoothing=0.1"], "training.smoothing does nothing: there is no shortl"),
+    (["training.loss=marginal", "training.smoothing=0.1"], "training.smoothing does nothing: it is for training.loss"),
+    (["model.kind=transformer", "model.encoder=64"], "model.encoder does nothing: it is a GRU's, and this model has"),
+    (["model.kind={encoder: transformer, decoder: ssru}", "model.init=0.1"], "model.init does nothing: it is a GRU's"),
+    (["model.heads=2"], "model.heads does nothing: it is a Transformer's, and this model has none"),
     (["embeddings={source: vectors.txt, width: 50}"], "embeddings.width does nothing: it is for word2vec"),
 ]
 
@@ -155,10 +161,39 @@ def test_a_run_made_with_a_setting_that_does_nothing_still_loads(tmp_path, chang
         ["model.switch.bias=0.5", "model.feed=source", "pointers.unreachable=attention", "model.tied=true"],
         ["embeddings={target: word2vec, width: 50}"],
         ["embeddings.width=100"],
+        ["model.kind=transformer", "model.heads=2", "model.decoder_layers=3"],
+        ["model.kind={encoder: gru, decoder: ssru}", "model.encoder=64", "model.init=0.1", "model.heads=2"],
+        ["model.kind={encoder: transformer}", "model.init=0.1"],
+        ["training.smoothing=0.1", "training.average=0.99", "pointers.guidance=0.5"],
     ],
 )
 def test_a_setting_that_does_something_or_has_its_default_is_not_refused(tmp_path, changes):
     assert idle_settings(read_config(written(tmp_path), changes)) == {}
+
+
+REFUSED = [
+    (["model.kind=transformer", "model.embedding=100", "model.heads=8"], "should be a multiple of twice the heads"),
+    (["model.decoder_layers=2"], "decoder_layers is for the decoders transformer and ssru"),
+    (["model.kind=lstm"], "model.kind.encoder: Input should be 'gru' or 'transfo"),
+    (["model.kind={encoder: ssru}"], "model.kind.encoder: Input should be 'gru' or 'transfo"),
+    (["pointers.places=words"], "pointers.places: words is for text.subwords"),
+    (["pointers.guidance=-1"], "pointers.guidance"),
+    (["training.average=1"], "training.average"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED)
+def test_kinds_and_pointers_that_do_not_fit_are_refused(tmp_path, changes, message):
+    with pytest.raises(Misuse, match=message):
+        read_config(written(tmp_path), changes)
+
+
+def test_a_kind_is_short_for_encoder_and_decoder(tmp_path):
+    both = read_config(written(tmp_path), ["model.kind=transformer"]).model.kind
+    assert (both.encoder, both.decoder) == ("transformer", "transformer")
+    quick = read_config(written(tmp_path), ["model.kind=ssru"]).model.kind
+    assert (quick.encoder, quick.decoder) == ("transformer", "ssru")
+    assert read_config(written(tmp_path)).model.kind.decoder == "gru"
 
 
 def test_alpha_is_refused_where_nothing_reads_it():

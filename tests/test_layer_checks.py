@@ -219,6 +219,9 @@ def test_a_masked_softmax_takes_a_mask_of_booleans_with_the_scores_axes():
         (lambda: PointerSoftmax(V, R, NeverPoint), "switch is a class, .* call it, NeverPoint"),
         (lambda: PointerSoftmax(V, R, None), r"switch is of type NoneType, but has to be Switch\(...\) or NeverPoint"),
         (lambda: PointerSoftmax(V, R, torch.nn.Linear(E, 1)), "switch is of type Linear, but has to be Switch"),
+        (lambda: PointerSoftmax(V, R, NeverPoint(), shortlist=Q), r"shortlist is of type int, .* Linear\(\.\.\.\)"),
+        (lambda: PointerSoftmax(V, R, NeverPoint(), shortlist=torch.nn.Linear(V, R)), r"is \(6, 7\), .* \(7, 6\)"),
+        (lambda: PointerSoftmax(V, R, AlwaysPoint(), shortlist=torch.nn.Linear(R, V)), "AlwaysPoint.* leave it out"),
         (lambda: PointerSoftmax(V, R, NeverPoint(), Q), r"network is of type int, .* PointerNetwork\(\.\.\.\) or None"),
     ],
 )

@@ -13,10 +13,12 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "pointing"
 ROWS = [  # the data's way: a row imports only from rows above it
     "errors",
-    "checking",
-    "config",
-    "settings_file",
     "system",
+    "checking",
+    "data_settings",
+    "config",
+    "idle_settings",
+    "settings_file",
     "text",
     "documents",
     "kernels",
@@ -31,6 +33,8 @@ ROWS = [  # the data's way: a row imports only from rows above it
     "init",
     "data",
     "reproduce",
+    "server",
+    "huggingface",
     "demo",
     "cli",
 ]

@@ -139,6 +139,22 @@ def test_plain_softmax_is_the_layer_that_never_points():
     assert [name for name, _ in layer.named_parameters()] == ["shortlist.weight", "shortlist.bias"]
 
 
+@pytest.mark.parametrize("bias", [False, True])
+def test_an_output_matrix_of_the_models_own_is_shared_with_or_without_a_bias(bias):
+    readout, evidence, log_l, target, mask = inputs()
+    own = torch.nn.Linear(R, V, bias=bias, dtype=torch.float64)
+    shared = PointerSoftmax(V, R, Switch(E, 12), shortlist=own).double().eval()
+    copied = PointerSoftmax(V, R, shared.switch).double().eval()
+    copied.shortlist.weight.data = own.weight.data.clone()
+    copied.shortlist.bias.data = own.bias.data.clone() if bias else torch.zeros(V, dtype=torch.float64)
+    log_p = shared.log_likelihood(readout, evidence, log_l, target, mask)
+    torch.testing.assert_close(log_p, copied.log_likelihood(readout, evidence, log_l, target, mask))
+    torch.testing.assert_close(shared(readout, evidence, log_l), copied(readout, evidence, log_l))
+    log_p.sum().backward()
+    assert shared.shortlist is own
+    assert own.weight.grad.abs().sum() > 0
+
+
 def test_pointer_network_is_the_layer_that_always_points():
     layer = PointerSoftmax(V, R, AlwaysPoint(), PointerNetwork(Q, A)).double()
     readout, evidence, *_ = inputs()

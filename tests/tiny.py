@@ -18,8 +18,7 @@ import yaml
 
 from pointing.cli import main
 from pointing.corpus.preparation import prepare
-from pointing.model.run import MODEL, read_tensors, start_run, write_tensors
-from pointing.model.seq2seq import Seq2Seq
+from pointing.model.run import MODEL, make_model, read_tensors, start_run, write_tensors
 from pointing.settings_file import read_config
 from pointing.training.journal import read_journal
 from pointing.training.loop import train
@@ -131,7 +130,7 @@ def untrained(folder, *changes, name="run", seed=0, **sizes):
     corpus, _ = prepare(config, folder / f"prepared-{name}", workers=1)
     start_run(folder / name, config, corpus)
     torch.manual_seed(seed)
-    model = Seq2Seq(config.model, len(corpus.lexicon.source), len(corpus.lexicon.target))
+    model = make_model(corpus.lexicon)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, 0, 0.8)
     about = {"update": 7, "placeholders": corpus.lexicon.target.placeholders}

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pointing.corpus.examples import Batch, Split
 from pointing.corpus.lexicon import Lexicon
+from pointing.errors import Misuse
 from pointing.text.dictionary import Dictionary
 from pointing.text.vocabulary import EOS, UNK, Vocabulary
 
@@ -96,6 +97,9 @@ class Batches:
         while True:
             lengths = self.split.source_lengths, self.split.target_lengths
             batches = plan(*lengths, self.size, self.by, self.seed, self.epoch)
+            if self.done >= len(batches):
+                what = f"the checkpoint is at batch {self.done:,} of an epoch of {len(batches):,}"
+                raise Misuse(f"{what}: it is damaged, or its corpus is another one: begin a new run", self.split.path)
             for number in range(self.done, len(batches)):
                 self.done = number + 1
                 if self.done == len(batches):
@@ -138,7 +142,7 @@ def candidates(batch: Batch, size: int, V: int, translations: CandidateTranslati
     """
     import torch
 
-    x, source_words = batch.x[batch.x_mask].numpy(), batch.source_words[batch.x_mask].numpy()
+    x, source_words = batch.x[batch.read_mask].numpy(), batch.source_words[batch.x_mask].numpy()
     return torch.from_numpy(_candidates(x, [source_words, batch.y[batch.mask].numpy()], size, V, translations))
 
 
@@ -149,8 +153,12 @@ def candidates_by_source(batch: Batch, size: int, V: int, translations: Candidat
     """
     import torch
 
-    sources = zip(batch.x.numpy(), batch.source_words.numpy(), batch.x_mask.numpy(), strict=True)
-    rows = [_candidates(x[mask], [source_words[mask]], size, V, translations) for x, source_words, mask in sources]
+    masks = batch.read_mask.numpy(), batch.x_mask.numpy()
+    sources = zip(batch.x.numpy(), batch.source_words.numpy(), *masks, strict=True)
+    rows = [
+        _candidates(x[read], [source_words[positions]], size, V, translations)
+        for x, source_words, read, positions in sources
+    ]
     padded = np.full((len(rows), max(map(len, rows))), EOS)
     for row, words in zip(padded, rows, strict=True):
         row[: len(words)] = words

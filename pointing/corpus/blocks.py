@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +20,12 @@ from pointing.config import Config
 from pointing.corpus.encoding import Pairs, copied_tokens, encode_pairs, tokenize_pairs
 from pointing.corpus.examples import flat, int_column, list_column, text_column
 from pointing.corpus.lexicon import Lexicon, Tokenization
+from pointing.corpus.pointers import NOWHERE
 from pointing.corpus.sources import Lines
 from pointing.corpus.statistics import Statistics
-from pointing.text.token_arrays import Ints, TokenArrays, Writing, WritingCounts
+from pointing.text.aligner import Integers
+from pointing.text.protected import is_protected
+from pointing.text.token_arrays import Bools, Ints, TokenArrays, Writing, WritingCounts, running_sums, sums_of_groups
 
 _tokenization: Tokenization  # of this process
 _lexicon: Lexicon
@@ -103,11 +107,49 @@ def set_up_encoding(lexicon: Lexicon) -> None:
     _lexicon = lexicon
 
 
+class TokenizedPairs(NamedTuple):
+    """What a worker encodes: the file of a tokenised block."""
+
+    path: Path
+    linked: Integers | None  # of each target token that is no protected span, by `unprotected_words`
+
+
 @without_garbage_collection()
-def encode_block(path: Path) -> tuple[pa.RecordBatch, Statistics]:
+def encode_block(block: TokenizedPairs) -> tuple[pa.RecordBatch, Statistics]:
     """A tokenised block as the corpus holds it."""
-    pairs, lines = read_block(path)
-    return encode_pairs(_lexicon, pairs, lines)
+    pairs, lines = read_block(block.path)
+    linked = None if block.linked is None else _among_all_tokens(pairs, block.linked)
+    return encode_pairs(_lexicon, pairs, lines, linked)
+
+
+def unprotected_words(path: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """The words of a tokenised block's pairs, for a word aligner: a protected span has no translation."""
+    pairs, _ = read_block(path)
+    words = pairs.source.words
+    texts, ends = [], []
+    for side, kept in zip((pairs.source, pairs.target), _unprotected(pairs), strict=True):
+        texts.append([words[number] for number in side.ids[kept].tolist()])
+        ends.append(pairwise(running_sums(sums_of_groups(kept, side.counts)).tolist()))
+    for source, target in zip(*ends, strict=True):
+        yield texts[0][slice(*source)], texts[1][slice(*target)]
+
+
+def _unprotected(pairs: Pairs) -> tuple[Bools, Bools]:
+    """Which tokens of source and target are no protected spans."""
+    is_word = np.array([not is_protected(word) for word in pairs.source.words], bool)
+    return is_word[pairs.source.ids], is_word[pairs.target.ids]
+
+
+def _among_all_tokens(pairs: Pairs, linked: Integers) -> Ints:
+    """(M,) the positions that `linked` gives among unprotected words, as positions among all tokens."""
+    source, target = _unprotected(pairs)
+    position = pairs.source.positions()[source]  # of each unprotected source token among all of its line
+    first = running_sums(sums_of_groups(source, pairs.source.counts))[:-1]
+    here = np.flatnonzero(target)[linked != NOWHERE]
+    line = np.repeat(np.arange(len(pairs.target.counts)), pairs.target.counts)[here]
+    in_all = np.full(len(target), NOWHERE, np.int32)
+    in_all[here] = position[first[line] + linked[linked != NOWHERE]]
+    return in_all
 
 
 def read_block(path: Path) -> tuple[Pairs, pa.Int32Array]:

@@ -14,17 +14,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pointing.corpus.examples import FORMS_SCHEMA, SCHEMA, Texts, int_column, list_column, text_column
+from pointing.corpus.examples import Texts, int_column, list_column, schema, text_column
 from pointing.corpus.lexicon import Lexicon, Tokenization
 from pointing.corpus.pointers import NOWHERE, Ints, Side, choose, number_source_words, same_entity, same_word
 from pointing.corpus.statistics import Statistics
+from pointing.corpus.steps import first_pieces, one_step_a_token, steps_of_pieces
+from pointing.corpus.writing import forms_of_pieces, forms_read, forms_to_write
 from pointing.system.files import without_end
+from pointing.text.compounds import cut_compounds
 from pointing.text.entities import OUTSIDE, Tagged, anonymize
-from pointing.text.forms import AS_IT_IS, case_between, case_of, cases_between, form
+from pointing.text.forms import WITHIN_WORD
 from pointing.text.subwords import split_into_pieces
 from pointing.text.token_arrays import Longs, TokenArrays, from_tokens, tokenize_lines, unique_numbers
 from pointing.text.tokenizer import Tokens
-from pointing.text.vocabulary import EOS, UNK, Vocabulary
+from pointing.text.vocabulary import EOS, FIRST, UNK, Vocabulary
 
 Bools = npt.NDArray[np.bool_]
 NOT_UTF8, NUL = "not UTF-8", "a NUL character"
@@ -80,6 +83,9 @@ def tokenize_pairs(
     if is_name is not None:
         is_name = is_name[0][np.repeat(keep, source.counts)], is_name[1][np.repeat(keep, target.counts)]
     source, target = _with_one_word_list(source.select(keep), target.select(keep))
+    if tokenization.config.cuts_compounds:
+        target = cut_compounds(target, whole=same_word(_side(source), _side(target)) != NOWHERE)
+        source, target = _with_one_word_list(source, target)
     entity = None if is_name is None else same_entity(_side(source), _side(target), *is_name)
     kept_texts = list(compress(texts[0], keep)), list(compress(texts[1], keep))
     statistics.pairs = int(keep.sum())
@@ -158,68 +164,49 @@ def _tag_pairs(
 
 
 class EncodedSource(NamedTuple):
-    """Source lines as the model reads them."""
+    """Source lines as the model reads them: N positions, at each of which it reads one thing, or some pieces of a word.
 
-    ids: Ints  # (N,) in the source vocabulary
+    M things are read in all: M is N, or the number of pieces.
+    """
+
+    ids: Ints  # (M,) in the source vocabulary
+    counts: Ints  # (lines,) how many of them each line has
     source_words: Ints  # (N,) what copying each position writes: target id, or V + first position of the same word
     translations: list[str | None]  # of each different word: what copying it writes instead, if anything
-    forms: Ints  # (N,) how each token is written, if forms are learned; else 0
+    forms: Ints  # (M,) how each one is written, if forms are learned; else 0
+    pieces: Ints | None  # (N,) with pointers.places words: how many pieces each position has
 
 
 def encode_lines(lexicon: Lexicon, tokens: TokenArrays) -> EncodedSource:
-    """Source lines alone, as tokens or, with subwords, as pieces (`as_read`)."""
+    """Source lines alone, from what can be pointed at in them: tokens, or pieces (`as_read`)."""
     translations = lexicon.translations(tokens.words)
     forms, form = _written_forms(tokens.words, translations)
     written = Side(form[tokens.ids], _offsets(tokens.counts))
     source_words = number_source_words(written, lexicon.target.ids(forms)[written.words], len(lexicon.target))
-    ids = lexicon.source.ids(tokens.words)[tokens.ids]
-    return EncodedSource(ids, source_words, translations, _source_forms(tokens))
+    read, pieces = tokens, None
+    if lexicon.config.points_at_words:
+        assert lexicon.source.merges is not None
+        read, token = split_into_pieces(tokens, lexicon.source.merges)
+        pieces = np.bincount(token, minlength=len(tokens.ids)).astype(np.int32)
+    ids = lexicon.source.ids(read.words)[read.ids]
+    return EncodedSource(ids, read.counts, source_words, translations, forms_read(read), pieces)
 
 
-def _source_forms(tokens: TokenArrays) -> Ints:
-    if tokens.writing is None:
-        return np.zeros(len(tokens.ids), np.int32)
-    surfaces, ids, spaces = tokens.writing
-    return form(spaces, np.fromiter(map(case_of, surfaces), np.int32, len(surfaces))[ids])
+def encode_pairs(
+    lexicon: Lexicon, pairs: Pairs, lines: Any, linked: Ints | None = None
+) -> tuple[pa.RecordBatch, Statistics]:
+    """Pairs as the corpus holds them: for each target word the choice to be learned. `lines` are their numbers.
 
-
-def _target_forms(lexicon: Lexicon, pairs: Pairs, target: Ints, translations: Sequence[str | None]) -> Ints:
-    """How each target word is written (M,), where `target` are the choices and the pairs are words, not pieces.
-
-    A pointer's base is what it copies, a shortlist word's its usual writing. Of other words only the space counts.
+    `linked` (M,) has the position of the source token that a word aligner links to each target token, or NOWHERE.
     """
-    source, V = pairs.source, len(lexicon.target)
-    assert source.writing is not None
-    assert pairs.target.writing is not None
-    surfaces, ids, spaces = pairs.target.writing
-
-    # Shortlist words: each writing is compared once.
-    is_used = np.zeros(len(surfaces), bool)
-    is_used[ids[(target != UNK) & (target < V)]] = True
-    case_of_writing, word_of_writing = np.full(len(surfaces), AS_IT_IS, np.int32), pairs.target.word_of_writing()
-    for place in np.flatnonzero(is_used).tolist():
-        usual = lexicon.target.writing(source.words[word_of_writing[place]])
-        case_of_writing[place] = case_between(usual, surfaces[place])
-    cases = np.where(target == UNK, AS_IT_IS, case_of_writing[ids])
-
-    # Pointers: what they copy, or its translation.
-    pointers = np.flatnonzero(target >= V)
-    copied = (np.repeat(_offsets(source.counts)[:-1], pairs.target.counts) + target - V)[pointers]  # token's number
-    bases = [*source.writing.surfaces, *(word or "" for word in translations)]
-    is_translated = np.array([word is not None for word in translations], bool)[source.ids[copied]]
-    translation = len(source.writing.surfaces) + source.ids[copied].astype(np.int64)
-    base = np.where(is_translated, translation, source.writing.ids[copied])
-    cases[pointers] = cases_between(bases, base, surfaces, ids[pointers])
-    return form(spaces, cases)
-
-
-def encode_pairs(lexicon: Lexicon, pairs: Pairs, lines: Any) -> tuple[pa.RecordBatch, Statistics]:
-    """Pairs as the corpus holds them: for each target word the choice to be learned. `lines` are their numbers."""
     V = len(lexicon.target)
-    source, target, word_of_piece = pairs.source, pairs.target, None
-    if lexicon.source.merges is not None:
-        pieces, word_of_piece = as_read(target, lexicon.target)
-        source, target = _with_one_word_list(as_read(source, lexicon.source)[0], pieces)
+    source, target = pairs.source, pairs.target
+    points_at_words = lexicon.config.points_at_words
+    token_of_position = token_of_step = None  # of pieces, where these are what is pointed at
+    if not points_at_words and lexicon.source.merges is not None:
+        pieces, token_of_step = as_read(target, lexicon.target)
+        source, token_of_position = as_read(source, lexicon.source)
+        source, target = _with_one_word_list(source, pieces)
     words = source.words
     encoded = encode_lines(lexicon, source)
     ids = lexicon.target.ids(words)[target.ids]
@@ -232,46 +219,50 @@ def encode_pairs(lexicon: Lexicon, pairs: Pairs, lines: Any) -> tuple[pa.RecordB
     choices = choose(
         lexicon.config.pointers.policy, _side(source), _side(target), ids, V, entity=pairs.entity, written=written
     )
-    last, lengths = np.cumsum(target.counts), target.counts + 1  # EOS comes after each sentence's last word
+    steps = steps_of_pieces(lexicon, choices, target) if points_at_words else one_step_a_token(choices, target.counts)
+    last, lengths = np.cumsum(steps.lengths), steps.lengths + 1  # EOS comes after each sentence's last word
     columns = {
-        "source": list_column(source.counts, encoded.ids),
+        "source": list_column(encoded.counts, encoded.ids),
         "source_words": list_column(source.counts, encoded.source_words),
         "starts": list_column(source.counts, source.starts),
         "ends": list_column(source.counts, source.ends),
-        "target": list_column(lengths, np.insert(choices.target, last, EOS)),
-        "target_words": list_column(lengths, np.insert(choices.words, last, EOS)),
+        "target": list_column(lengths, np.insert(steps.target, last, EOS)),
+        "target_words": list_column(lengths, np.insert(steps.words, last, EOS)),
         "source_text": text_column(pairs.texts[0]),
         "target_text": text_column(pairs.texts[1]),
         "line": int_column(lines),
     }
     if lexicon.config.text.forms:
-        if word_of_piece is None:
-            forms = _target_forms(lexicon, pairs, choices.target, encoded.translations)
+        if token_of_step is not None:
+            forms = forms_of_pieces(pairs.target, target, token_of_step)
+        elif points_at_words:  # a word that is written in pieces has a base as a shortlist word has
+            written_choices = np.where(choices.target == UNK, FIRST, choices.target)
+            forms = forms_to_write(lexicon, pairs.source, pairs.target, written_choices, encoded.translations)
+            forms = steps.of_tokens(forms, of_pieces=WITHIN_WORD)
         else:
-            forms = _forms_of_pieces(pairs, target, word_of_piece)
-        columns["source_forms"] = list_column(source.counts, encoded.forms)
+            forms = forms_to_write(lexicon, pairs.source, pairs.target, choices.target, encoded.translations)
+        columns["source_forms"] = list_column(encoded.counts, encoded.forms)
         columns["target_forms"] = list_column(lengths, np.insert(forms, last, 0))
+    if encoded.pieces is not None:
+        columns["pieces"] = list_column(source.counts, encoded.pieces)
+    if lexicon.config.pointers.guidance:
+        links = np.full(len(steps.target), NOWHERE, np.int32)
+        if linked is not None:
+            if token_of_position is not None:
+                linked = first_pieces(linked, pairs.source, pairs.target, source, token_of_position)
+            links = linked[steps.token if token_of_step is None else token_of_step]
+            links[steps.target >= V] = NOWHERE  # the pointer itself is taught there
+        columns["links"] = list_column(lengths, np.insert(links, last, NOWHERE))
     unknown = choices.unknown
     statistics = Statistics(
         pointers=int((choices.target >= V).sum()),
         unknown=int(unknown.sum()),
         same_word=int((unknown & (choices.same != NOWHERE)).sum()),
         dictionary=int((unknown & (choices.copied != NOWHERE)).sum() - (unknown & (choices.same != NOWHERE)).sum()),
-        source_pieces=len(source.ids),
-        target_pieces=len(target.ids),
+        source_pieces=len(encoded.ids),
+        target_pieces=len(steps.target),
     )
-    schema = FORMS_SCHEMA if lexicon.config.text.forms else SCHEMA
-    return pa.record_batch(columns, schema=schema), statistics
-
-
-def _forms_of_pieces(pairs: Pairs, pieces: TokenArrays, word_of_piece: Longs) -> Ints:
-    """How each target piece is written: the first one of a word has the word's form, whose base is the word itself."""
-    assert pairs.target.writing is not None
-    assert pieces.writing is not None
-    surfaces, ids, _ = pairs.target.writing
-    cases = cases_between(pairs.target.words, pairs.target.ids.astype(np.int64), surfaces, ids)[word_of_piece]
-    goes_on = np.append(False, word_of_piece[1:] == word_of_piece[:-1])[: len(word_of_piece)]
-    return form(pieces.writing.spaces, np.where(goes_on, AS_IT_IS, cases))
+    return pa.record_batch(columns, schema=schema(lexicon.config)), statistics
 
 
 def as_read(tokens: TokenArrays, vocabulary: Vocabulary) -> tuple[TokenArrays, Longs | None]:

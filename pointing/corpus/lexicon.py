@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pointing.config import Config, Text
 from pointing.errors import Misuse
+from pointing.system.border import check_regular
 from pointing.text import entities
 from pointing.text.dictionary import Dictionary, Senses
 from pointing.text.entities import SpacyTagger, Tagged
@@ -139,4 +140,6 @@ class Lexicon:
             if config.text.uses_subwords and vocabulary.merges is None:
                 raise Misuse("these merges of subwords cannot be read: the file is missing", folder / f"{side}.merges")
         path = folder / DICTIONARY
+        if path.exists():
+            check_regular(path)
         return cls(config, source, target, Dictionary.load(path) if path.exists() else None)

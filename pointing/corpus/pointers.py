@@ -11,12 +11,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pointing.text.token_arrays import NOWHERE as NOWHERE
 from pointing.text.vocabulary import UNK
 
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 Policy = Literal["none", "unknown-words", "entities", "dictionary", "all-matches"]
-NOWHERE = -1
 
 
 class Side(NamedTuple):

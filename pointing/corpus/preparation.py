@@ -14,30 +14,39 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from pointing import __version__
 from pointing.config import CORPUS, Config, Data, Parallel, Text
 from pointing.corpus.base import Base, extended
-from pointing.corpus.blocks import Block, encode_block, read_block, set_up_encoding, set_up_tokenizing, tokenize_block
-from pointing.corpus.examples import FORMS_SCHEMA, PREPARED, ROW_GROUP, SCHEMA, Corpus
+from pointing.corpus.blocks import (
+    Block,
+    TokenizedPairs,
+    encode_block,
+    set_up_encoding,
+    set_up_tokenizing,
+    tokenize_block,
+    unprotected_words,
+)
+from pointing.corpus.examples import PREPARED, ROW_GROUP, Corpus, schema
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.sources import RawSplit, keep_held_out, open_splits
 from pointing.corpus.statistics import Statistics
 from pointing.corpus.vectors import make_vectors, save_vectors
 from pointing.corpus.word_counts import Tally, WordCounts
 from pointing.errors import Misuse
-from pointing.system.files import digest, read_text, whole_folder, write_text
+from pointing.settings_file import named_files
+from pointing.system.border import digest
+from pointing.system.files import finish_replacing, keep_apart, read_text, whole_folder, write_text
+from pointing.system.manifest import describe
 from pointing.system.progress import progress, say
 from pointing.system.workers import in_order
-from pointing.text.aligner import induce
+from pointing.text.aligner import Integers, associated, estimate, induce
 from pointing.text.dictionary import Dictionary
 from pointing.text.forms import usual_writings
-from pointing.text.protected import is_protected
 from pointing.text.subwords import require_tokenizers
 from pointing.text.vocabulary import Vocabulary
 
@@ -51,7 +60,9 @@ def prepare(config: Config, folder: Path, workers: int | None = None, base: Base
     if base is not None:
         base.check(config)
     made_from = _fingerprint(config, base)
+    finish_replacing(folder)
     _check_folder(folder)
+    keep_apart(named_files(config), [folder])
     if all((folder / name).exists() for name in (PREPARED, *(f"{split}.arrow" for split in splits))):
         corpus = Corpus(folder)
         if corpus.about["made_from"] == made_from:
@@ -76,13 +87,14 @@ def _prepare(
     if config.vocabulary.copied_min_count is not None:
         counts = counts.without_rare_copies(config.vocabulary.copied_min_count)
     source, target = _vocabularies(config, counts, writings, base)
-    lexicon = Lexicon(config, source, target, _dictionary(config, blocks["train"]))
+    dictionary, linked = _aligned(config, blocks["train"])
+    lexicon = Lexicon(config, source, target, dictionary)
     lexicon.save(part)
     for name, paths in blocks.items():
-        encoded = in_order(encode_block, paths, workers, set_up_encoding, lexicon)
-        total = statistics[name].pairs
-        schema = FORMS_SCHEMA if config.text.forms else SCHEMA
-        with progress(f"pointing {name}", total, "pairs") as bar, _writer(part / f"{name}.arrow", schema) as write:
+        jobs = [TokenizedPairs(path, linked.get(path)) for path in paths]
+        encoded = in_order(encode_block, jobs, workers, set_up_encoding, lexicon)
+        total, columns = statistics[name].pairs, schema(config)
+        with progress(f"pointing {name}", total, "pairs") as bar, _writer(part / f"{name}.arrow", columns) as write:
             for batch, counted in encoded:
                 statistics[name].add(counted)
                 write(batch)
@@ -99,6 +111,7 @@ def _prepare(
     _embed(config, part)
     for path in part.glob("*-block-*"):
         path.unlink()
+    describe(part, [path.name for path in part.iterdir()])
 
 
 def _tokenize_all(
@@ -134,7 +147,7 @@ def _vocabularies(
     if base is None:
         source = _vocabulary(config, counts.source, sizes.source, kinds=True)
         target = _vocabulary(config, counts.target, sizes.target)
-        if config.text.uses_subwords:  # pieces have no writing of their own
+        if config.text.uses_subwords and not config.points_at_words:  # pieces have no writing of their own
             return source, target
         return source, target.written_as(_usual_writings(writings, target))
     if config.text.uses_subwords:  # other merges would cut known words in another way
@@ -156,7 +169,8 @@ def _vocabulary(config: Config, counts: Mapping[str, int], size: int | None, kin
         return Vocabulary.build(counts, size, config.vocabulary.min_count, placeholders, kinds)
     assert size is not None
     with progress("merging", len(counts), "words") as bar:
-        vocabulary = Vocabulary.of_pieces(counts, size, config.vocabulary.min_count)
+        kinds = kinds and config.points_at_words
+        vocabulary = Vocabulary.of_pieces(counts, size, config.vocabulary.min_count, kinds)
         bar.advance(len(counts))
     return vocabulary
 
@@ -181,7 +195,7 @@ def _embed(config: Config, part: Path) -> None:
 
 
 OWN_FILES = re.compile(
-    r"prepared\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv"
+    r"prepared\.json|manifest\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv"
     r"|held-out-(dev|test)\.(source|target)"
 )
 
@@ -202,6 +216,8 @@ def _fingerprint(config: Config, base: Base | None) -> str:
     Files may move. Settings at their default do not count, so that a new setting makes no corpus out of date.
     """
     decides = config.model_dump(include=CORPUS, exclude_defaults=True)
+    if config.pointers.guidance:
+        decides["pointers"]["guidance"] = True  # a corpus has links or none; their weight is training's
     tagger = Path(config.pointers.tagger or "")
     pipeline = sorted(path for path in tagger.rglob("*") if path.is_file()) if config.pointers.tagger else []
     decisive = [decides, pipeline, __version__, *([] if base is None else [base.fingerprint])]
@@ -214,13 +230,31 @@ def _blocks(name: str, split: RawSplit, folder: Path) -> Iterator[Block]:
         yield Block(name, folder / f"{name}-block-{number:06d}", lines)
 
 
-def _dictionary(config: Config, blocks: list[Path]) -> Dictionary | None:
-    if config.pointers.dictionary is None:
-        return None
-    if config.pointers.dictionary == "induced":
-        dictionary = induce(_words_of_pairs(blocks))
-        return dictionary if len(dictionary) else None  # in a tiny text nothing is certain
-    return Tokenization(config).read_dictionary(config.pointers.dictionary)
+def _aligned(config: Config, blocks: list[Path]) -> tuple[Dictionary | None, dict[Path, Integers]]:
+    """What a word aligner finds in the training text: a dictionary, and the links of each block, if they are wanted.
+
+    A dictionary may also be the user's own file.
+    """
+    induces, links = config.pointers.dictionary == "induced", config.pointers.guidance > 0
+    dictionary = None
+    if config.pointers.dictionary is not None and not induces:
+        dictionary = Tokenization(config).read_dictionary(config.pointers.dictionary)
+    if not induces and not links:
+        return dictionary, {}
+    target_words = dict.fromkeys(blocks, 0)
+
+    def pairs() -> Iterator[tuple[list[str], list[str]]]:
+        for path in blocks:
+            for source, target in unprotected_words(path):
+                target_words[path] += len(target)
+                yield source, target
+
+    estimates = estimate(pairs())
+    if induces:
+        dictionary = associated(estimates)
+    ends = pairwise(accumulate(target_words.values(), initial=0))
+    linked = {path: estimates.linked[slice(*ends_of_block)] for path, ends_of_block in zip(blocks, ends, strict=True)}
+    return dictionary if dictionary else None, linked if links else {}  # in a tiny text nothing is certain
 
 
 def induce_dictionary(files: Parallel, text: Text, languages: tuple[str, str]) -> Dictionary:
@@ -229,22 +263,6 @@ def induce_dictionary(files: Parallel, text: Text, languages: tuple[str, str]) -
     source, target = (make_tokenizer(text, language) for language in languages)
     lines = zip(read_text(files.source), read_text(files.target), strict=True)
     return induce((source.words(line), target.words(translation)) for (_, line), (_, translation) in lines)
-
-
-def _words_of_pairs(blocks: list[Path]) -> Iterator[tuple[list[str], list[str]]]:
-    """The words of the training pairs."""
-    for path in blocks:
-        pairs, _ = read_block(path)
-        words = pairs.source.words
-        sides = ([words[i] for i in side.ids.tolist()] for side in (pairs.source, pairs.target))
-        ends = (np.cumsum(side.counts).tolist() for side in (pairs.source, pairs.target))
-        (source, target), (source_ends, target_ends) = sides, ends
-        spans = zip(pairwise([0, *source_ends]), pairwise([0, *target_ends]), strict=True)
-        for x, y in spans:  # a protected span has no translation
-            yield (
-                [w for w in source[slice(*x)] if not is_protected(w)],
-                [w for w in target[slice(*y)] if not is_protected(w)],
-            )
 
 
 @contextmanager

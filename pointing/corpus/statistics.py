@@ -9,7 +9,8 @@ from pointing.config import Config, Training
 from pointing.corpus.batches import padding_share, plan
 from pointing.corpus.examples import Corpus
 from pointing.system.tables import Table
-from pointing.text.tokenizer import subscript, visible
+from pointing.system.terminal import visible
+from pointing.text.tokenizer import subscript
 from pointing.text.vocabulary import EOS, FIRST, UNK, Vocabulary
 
 TOO_DIFFERENT = 3  # times as many pointers in the dev text as in the training text deserve a warning

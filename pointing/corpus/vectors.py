@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pointing.corpus.examples import Corpus, flat
 from pointing.errors import Misuse, missing_extra
+from pointing.system.border import check_file, check_regular, entering
 from pointing.system.files import read_lines, whole_file
 from pointing.system.progress import progress
 from pointing.text.vocabulary import EOS, UNK, Vocabulary
@@ -88,9 +89,11 @@ def _read_text(path: Path, wanted: set[str]) -> Iterator[tuple[str, Vectors]]:
     for number, line in enumerate(read_lines(path), 1):
         columns = line.rstrip().split(b" ")
         if number == 1 and len(columns) == 2:
-            width = int(columns[1]) if columns[1].isdigit() else None
+            width = int(columns[1]) if columns[1].isdigit() and len(columns[1]) < 7 else None
             continue
         width = len(columns) - 1 if width is None else width
+        if width < 1:
+            raise Misuse("expected a word and numbers", path, number)
         word = b" ".join(columns[:-width]).decode("utf-8", "replace")  # GloVe has words with spaces
         if len(columns) <= width:
             raise Misuse(f"expected a word and {width} numbers", path, number)
@@ -106,10 +109,9 @@ def _read_binary(path: Path, wanted: set[str]) -> Iterator[tuple[str, Vectors]]:
         from gensim.models import KeyedVectors
     except ImportError:
         raise missing_extra("gensim", "embeddings") from None
-    try:
+    check_regular(path)
+    with entering(path, "a binary word2vec file"):
         vectors = KeyedVectors.load_word2vec_format(str(path), binary=True, unicode_errors="replace")
-    except (OSError, EOFError, ValueError, MemoryError) as error:
-        raise Misuse(f"not a binary word2vec file ({error})", path) from None
     for word in wanted & vectors.key_to_index.keys():
         yield word, np.asarray(vectors[word], np.float32)
 
@@ -120,5 +122,10 @@ def save_vectors(path: Path, vectors: Vectors) -> None:
 
 
 def load_vectors(path: Path) -> Vectors:
-    vectors: Vectors = np.load(path, allow_pickle=False)
-    return vectors
+    """What `save_vectors` wrote."""
+    check_file(path)
+    with entering(path, "vectors"):
+        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)  # a wrong size in it takes no memory
+        if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.ndim != 2:
+            raise ValueError("it should be a table of float32")
+        return np.array(vectors)

@@ -10,10 +10,10 @@ from pointing.documents.document import Document
 from pointing.documents.json_lines import JsonLines
 from pointing.documents.plain import PlainText
 from pointing.documents.po import Po
-from pointing.documents.raw_file import read_bytes
 from pointing.documents.tables import DelimitedTable
 from pointing.documents.xliff import Xliff
 from pointing.errors import Misuse
+from pointing.system.border import read_bytes
 
 SUFFIXES = {
     "gettext": (".po", ".pot"),

@@ -22,10 +22,11 @@ from pointing.documents.json_lines import read_object, text_of
 from pointing.documents.kinds import SUFFIXES
 from pointing.documents.message import pieces
 from pointing.documents.po import Po
-from pointing.documents.raw_file import LARGEST, decoded, read_bytes
+from pointing.documents.raw_file import decoded
 from pointing.documents.tables import read_rows
 from pointing.documents.xliff import Xliff
 from pointing.errors import Misuse
+from pointing.system.border import LARGEST, read_bytes
 from pointing.text.accelerators import without_accelerator
 from pointing.text.languages import language_of_name
 from pointing.text.protected import PRESETS, Protector

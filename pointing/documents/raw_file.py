@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pointing.errors import Misuse
 
-LARGEST = 1 << 28  # bytes of a file that is read whole
 MARKS = {  # byte order marks; the longest first
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16-le",
@@ -42,25 +40,6 @@ class RawFile:
     def line_at(self, offset: int) -> int:
         """The number, from 1, of the line in which a character stands."""
         return self.text.count("\n", 0, offset) + 1
-
-
-def read_bytes(path: Path) -> bytes:
-    """The content of a regular file; a folder, a pipe, a device, or a file that cannot be read is misuse."""
-    try:
-        mode = path.stat()
-        if stat.S_ISDIR(mode.st_mode):
-            raise Misuse("this is a folder: give a file", path)
-        if not stat.S_ISREG(mode.st_mode):
-            raise Misuse("this is a pipe or a device: give a regular file", path)
-        if mode.st_size > LARGEST:
-            raise Misuse(f"this file has {mode.st_size:,} bytes; at most {LARGEST:,} are read: cut it into parts", path)
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise Misuse("there is no such file", path) from None
-    except PermissionError:
-        raise Misuse("this file may not be read: check its permissions", path) from None
-    except (OSError, ValueError) as error:  # a name that is too long, a loop of links, a NUL in the name, …
-        raise Misuse(f"this file cannot be read ({getattr(error, 'strerror', None) or error})", path) from None
 
 
 def decoded(path: Path, data: bytes, encoding: str, declared: str) -> RawFile:

@@ -36,7 +36,8 @@ from pointing.generation.confidence import (
 from pointing.generation.generator import Generator
 from pointing.generation.reader import Line
 from pointing.model.run import MODEL, load_lexicon, load_run, read_header
-from pointing.system.files import read_lines
+from pointing.system.files import keep_apart, read_lines
+from pointing.system.locks import sole_writer
 from pointing.system.progress import say, track
 from pointing.system.world import processes
 
@@ -97,7 +98,8 @@ def calibrate_run(
         if len(sides[0]) != len(sides[1]):
             raise Misuse(f"{len(sides[0]):,} lines, but {reference} has {len(sides[1]):,}", source)
         pairs = list(zip(*sides, strict=True))
-    with processes(device) as here:
+    keep_apart([source, reference], [folder / CONFIDENCE])
+    with processes(device) as here, sole_writer(folder):
         return _make(folder, pairs, here.device)
 
 

@@ -46,7 +46,9 @@ def evaluate(
     from pointing.config import Search, checked
     from pointing.evaluation import evaluate as evaluation
     from pointing.evaluation.evaluation_set import EvaluationSet, own_part, parse_part
+    from pointing.evaluation.report import names_of_report
     from pointing.settings_file import parse_changes
+    from pointing.system.files import check_folder, keep_apart
     from pointing.text.protected import Protector
     from pointing.text.vocabulary import Vocabulary
 
@@ -59,6 +61,11 @@ def evaluate(
         raise Misuse("outputs are compared with references: give --reference, too")
     search = checked(Search, {"beam": beam, **parse_changes(changes or ())})
     opened = evaluation.open_systems(systems, search)
+    texts = [source, source_tags, reference_tags, vocabulary, training, glossary, keep, *(references or ())]
+    read = [*texts, *(path for path in systems if path.is_file())]
+    if out is not None:
+        check_folder(out, next(folder for folder in (out, *out.absolute().parents) if folder.exists()))
+        keep_apart(read, [out / name for name in names_of_report([system.name for system in opened])])
     if references:
         test = EvaluationSet.read(source, references, source_tags, reference_tags)
     else:

@@ -52,13 +52,16 @@ class CopyScores:
     share: Measure | None  # share of the output's words that are copied
     invented: Measure  # number of words that are neither in the shortlist, nor in the source, nor a translation of it
     unknown: Measure  # number of markers of an unknown word in the outputs
+    kept_recall: Measure | None  # share of the reference's never seen words that the source has which the output has
+    kept_precision: Measure | None  # share of the output's never seen words that the source has which the reference has
     bands: tuple[Band, ...]
 
     def measures(self) -> list[Measure]:
         """All measures that are not None."""
         of_copies = [measure for measure in (self.right, self.per_100, self.share) if measure is not None]
+        kept = [measure for measure in (self.kept_recall, self.kept_precision) if measure is not None]
         bands = [band.recall for band in self.bands]
-        return [self.recall, self.precision, *of_copies, self.invented, self.unknown, *bands]
+        return [self.recall, self.precision, *of_copies, self.invented, self.unknown, *kept, *bands]
 
 
 class Band(NamedTuple):
@@ -98,6 +101,7 @@ def copy_scores(
     counts = [counter.counts(example) for example in examples]
     columns = {name: np.array([row[name] for row in counts], np.float64) for name in counts[0]}
     by_band = np.array([counter.band_counts(example) for example in examples], np.float64)  # (examples, bands, 2)
+    has_counts = frequency is not None
     have_origins = all(example.origins is not None for example in examples)
     size = f"|shortlist:{len(shortlist) if isinstance(shortlist, Sized) else 'given'}"
 
@@ -125,7 +129,9 @@ def copy_scores(
         share=share("copied share of words", "copies", "words") if have_origins else None,
         invented=total("words invented", "invented", size),
         unknown=total("UNKs left", "unknown"),
-        bands=tuple(map(band, range(len(bands)))) if frequency is not None else (),
+        kept_recall=share("source's unseen words: recall", "both_kept", "reference_kept") if has_counts else None,
+        kept_precision=share("source's unseen words: precision", "both_kept", "output_kept") if has_counts else None,
+        bands=tuple(map(band, range(len(bands)))) if has_counts else (),
     )
 
 
@@ -140,6 +146,7 @@ class _Counter(NamedTuple):
     def counts(self, example: Example) -> dict[str, int]:
         """What an example adds to the scores; `outside` counts words outside the shortlist."""
         reference, output, both = self._bags(example)
+        held = set(example.source)
         origins = zip(example.output, example.origins or (), strict=False)
         copies = Counter(word for word, origin in origins if origin != "shortlist")
         return {
@@ -149,6 +156,9 @@ class _Counter(NamedTuple):
             "right_copies": (copies & reference).total(),
             "copies": copies.total(),
             "words": len(example.output),
+            "both_kept": self._kept(both, held),
+            "reference_kept": self._kept(reference, held),
+            "output_kept": self._kept(output, held),
             "invented": self._invented(output, example.source),
             "unknown": len(example.output) - output.total(),
             "outputs": 1,
@@ -173,6 +183,10 @@ class _Counter(NamedTuple):
 
     def _outside(self, words: Counter[str]) -> int:
         return sum(count for word, count in words.items() if not self._is_known(word))
+
+    def _kept(self, words: Counter[str], held: Container[str]) -> int:
+        """How many words the training text never has and the source holds."""
+        return sum(count for word, count in words.items() if word in held and not self.frequency.get(self.read(word)))
 
     def _is_known(self, word: str) -> bool:
         return self.read(word) in self.shortlist

@@ -27,12 +27,13 @@ from pointing.evaluation.copy_metrics import Bin, Example, closest, copy_scores,
 from pointing.evaluation.evaluation_set import EvaluationSet
 from pointing.evaluation.metrics import DUC_BYTES, bleu, chrf, exact_match, exact_match_of_tokens, rouge, tokenised_bleu
 from pointing.evaluation.significance import Measure, ratio
-from pointing.generation.output import Output
+from pointing.generation.output import Output, Token, WordOrigin
 from pointing.model.loss import observed
 from pointing.model.run import Run
 from pointing.system.files import count_lines, read_blocks
 from pointing.system.progress import progress
 from pointing.text import entities
+from pointing.text.compounds import HYPHENS
 from pointing.text.entities import Tagged
 from pointing.text.protected import is_protected, protected_text
 from pointing.text.tokenizer import Tokenizer
@@ -49,10 +50,35 @@ def form_name(tokenizer: Tokenizer) -> str:
 
 
 def words_in_form(output: Output | str, tokenizer: Tokenizer) -> list[str]:
-    """The normalised words of an output, as the model wrote them, or of a line, as the tokenizer finds them."""
+    """The normalised words of an output, as the model wrote them, or of a line, as the tokenizer finds them.
+
+    A compound that was written part by part (Tango, -, Geräte) is one word, as it is in the text.
+    """
     if isinstance(output, str):
         return _words(output, tokenizer)
-    return [tokenizer.normalise(token.text) for token in output.tokens]
+    return [tokenizer.normalise("".join(token.text for token in word)) for word in _tokens_of_words(output)]
+
+
+def origins_of_words(output: Output) -> list[WordOrigin]:
+    """Where each of these words came from: a compound from the shortlist, unless all of its parts were copied."""
+    return [word[0].origin if len(word) == 1 else _origin(word) for word in _tokens_of_words(output)]
+
+
+def _origin(compound: Sequence[Token]) -> WordOrigin:
+    return "copied" if all(token.origin == "copied" for token in compound) else "shortlist"
+
+
+def _tokens_of_words(output: Output) -> list[list[Token]]:
+    """The tokens of each word: one, or those of a compound, which have nothing but hyphens between them."""
+    words: list[list[Token]] = []
+    for token, before in zip(output.tokens, [None, *output.tokens], strict=False):
+        joined = before is not None and before.output[1] == token.output[0]
+        after_hyphen = before is not None and before.text in HYPHENS and len(words[-1]) > 1
+        if joined and (after_hyphen or (token.text in HYPHENS and words[-1][-1].text[-1:].isalnum())):
+            words[-1].append(token)
+        else:
+            words.append([token])
+    return words
 
 
 def _words(text: str, tokenizer: Tokenizer) -> list[str]:
@@ -170,7 +196,7 @@ def copy_measures(
             tokens, origins = _words(source, source_tokenizer), None
         else:  # the words that the model could have copied
             tokens = [source_tokenizer.normalise(output.source.raw(j)) for j in range(len(output.source.ids))]
-            origins = [token.origin for token in output.tokens]
+            origins = origins_of_words(output)
         examples.append(Example(tokens, closest(words, candidates), words, origins))
     frequency, seen_in = (None, "") if training is None else (training.counts, f"|seen-in:{training.path.name}")
     normalise = None if read is None else read.normalise
@@ -227,7 +253,7 @@ def _steps(run: Run, batch: Batch, example: npt.NDArray[np.int64]) -> list[npt.N
     """For every real step: d_t; z_t; its example; is its word in the source; is l_t highest at that word."""
     model = run.model
     batch = batch.to(next(model.parameters()).device)
-    _, evidence, log_l = model(batch.x, batch.x_mask, batch.y, batch.x_form)
+    _, evidence, log_l = model(batch.x, batch.x_mask, batch.y, batch.x_form, batch.place)
     mask, shortlist, pointing, right = observed(run.config, model, batch, log_l)
     d = model.output.switch(evidence[mask]).sigmoid()
     parts = (d.float(), shortlist[mask], pointing[mask], right[mask])

@@ -17,7 +17,7 @@ from pointing.evaluation.copy_metrics import Bin
 from pointing.generation.confidence import Bin as ConfidenceBin
 from pointing.generation.output import Output
 from pointing.system.files import whole_file
-from pointing.text.tokenizer import visible
+from pointing.system.terminal import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

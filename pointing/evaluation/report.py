@@ -18,6 +18,7 @@ from pointing.system.files import write_text
 from pointing.system.progress import track
 from pointing.system.tables import Table
 
+REPORT, RESULTS, PICTURE = "report.md", "results.json", "reliability.png"
 SIGNIFICANCE_LEVEL = 0.05
 COUNTS = (
     "words invented",
@@ -159,23 +160,34 @@ class Report:
     def write(self, folder: Path) -> list[str]:
         """Writes report.md, results.json, each run's outputs (NAME.txt) and reliability.png; returns their names."""
         texts: dict[str, str] = {}
-        for number, system in enumerate(self.systems, 1):
+        for name, system in zip(_names_of_texts([each.name for each in self.systems]), self.systems, strict=True):
             if system.generated:
-                name = re.sub(r"[^\w.+-]+", "-", system.name)
-                name = f"{name}.txt" if f"{name}.txt" not in texts else f"{name}-{number}.txt"
                 texts[name] = "".join(f"{o if isinstance(o, str) else o.text}\n" for o in system.outputs)
         bins = {system.name: system.bins for system in self.systems if system.bins is not None}
-        picture = "reliability.png" if bins and plots.installed() else None
+        picture = PICTURE if bins and plots.installed() else None
         if picture is not None:
             plots.reliability(folder / picture, bins)
         results = json.dumps(self.json(), ensure_ascii=False, indent=1)
-        files = {"report.md": self.markdown(picture), "results.json": f"{results}\n", **texts}
+        files = {REPORT: self.markdown(picture), RESULTS: f"{results}\n", **texts}
         for name, text in files.items():
             write_text(folder / name, text)
         return [*files, *([] if picture is None else [picture])]
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys(measure.name for system in self.systems for measure in system.measures))
+
+
+def names_of_report(systems: Sequence[str]) -> list[str]:
+    """The files that a report of systems with these names may have."""
+    return [REPORT, RESULTS, PICTURE, *_names_of_texts(systems)]
+
+
+def _names_of_texts(systems: Sequence[str]) -> list[str]:
+    names: list[str] = []
+    for number, system in enumerate(systems, 1):
+        name = re.sub(r"[^\w.+-]+", "-", system)
+        names.append(f"{name}.txt" if f"{name}.txt" not in names else f"{name}-{number}.txt")
+    return names
 
 
 def _cell(measure: Measure, interval: Interval | None) -> str:

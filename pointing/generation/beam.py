@@ -15,6 +15,7 @@ B sources still at work, K hypotheses of each, J source positions, V shortlist w
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from pointing.config import Search
 from pointing.corpus.examples import Batch
@@ -44,6 +46,8 @@ class Hypothesis:
     location: npt.NDArray[np.float32] | None  # (T, J) l_t, if it was kept
     score: float  # the sum of log_p, normalised
     forms: npt.NDArray[np.int64] | None = None  # (T,) how each word is written; zeros from a model without forms
+    others: npt.NDArray[np.int64] | None = None  # (T, N) the best choices of each step, if they were kept
+    log_p_others: npt.NDArray[np.float32] | None = None  # (T, N) and their log-probabilities; -inf where there is none
 
 
 def search(
@@ -55,26 +59,31 @@ def search(
     placeholders: int = 0,
     spans: Spans | None = None,
     locations: bool = False,
+    choices: int = 0,
+    abandoned: Callable[[], npt.NDArray[np.bool_]] | None = None,
 ) -> list[list[Hypothesis]]:
     """For each source of the batch up to `nbest` hypotheses, best first, all different; at least one.
 
     `candidates` (B, C) are the only shortlist words that compete, for each source (the large-vocabulary trick); a word
     may stand there twice. Of the target vocabulary's entity `placeholders` only those that the source has can be
-    chosen. With `locations` hypotheses keep their l_t.
+    chosen. With `locations` hypotheses keep their l_t, with `choices` so many of the best choices of each step.
 
     `spans` are what every hypothesis has to copy exactly once; then the model must be able to point.
+
+    `abandoned` is asked at every step: a source (B,) for which it says True is left alone, with what has ended by then,
+    which may be no hypothesis.
     """
     batch = batch.to(model.device)
     candidates = None if candidates is None else candidates.to(model.device)
     with torch.inference_mode():
-        routes = Routes(model.output, batch.source_words, batch.x_mask, settings, candidates, placeholders)
-        beam = _Beam(settings, batch, locations or settings.unk_replace, spans)
-        state = model.read(batch.x, batch.x_mask, batch.x_form)
+        routes = Routes(model.output, batch.source_words, batch.x_mask, settings, candidates, placeholders, choices)
+        beam = _Beam(settings, batch, locations or settings.unk_replace, spans, choices)
+        state = model.read(batch.x, batch.x_mask, batch.x_form, batch.place)
         while True:
             predicted, state = model.step(state)
             terms = None if spans is None else spans.terms()
             parent = beam.advance(*routes(*predicted, beam.repeated(), terms), predicted.log_l)
-            live = beam.leave()
+            live = beam.leave(None if abandoned is None else abandoned())
             if live is not None:
                 if not len(live):
                     return beam.hypotheses()
@@ -93,13 +102,16 @@ class _Step(NamedTuple):
     d: Tensor
     form: Tensor  # how the words are written; 0 without forms
     location: Tensor | None  # (B, K, J)
+    others: tuple[Tensor, Tensor] | None  # (B, K, N) each: the best choices, and their log-probabilities
 
 
 class _Beam:
     """The K best hypotheses of each source, and how they came about."""
 
-    def __init__(self, settings: Search, batch: Batch, locations: bool, spans: Spans | None = None) -> None:
-        self.settings, self.locations, self.spans = settings, locations, spans
+    def __init__(
+        self, settings: Search, batch: Batch, locations: bool, spans: Spans | None = None, choices: int = 0
+    ) -> None:
+        self.settings, self.locations, self.spans, self.choices = settings, locations, spans, choices
         (B, J), device = batch.x.shape, batch.x.device
         length = batch.x_mask.sum(1) - 1  # without the end of sentence
         self.limit = torch.full_like(length, settings.max_length)  # (B,) words that an output may have
@@ -138,6 +150,7 @@ class _Beam:
         length = len(self.steps) + 1
         (K, M), settings = ways.log_p.shape[1:], self.settings
         log_p = self._allowed(ways)
+        others = self._others(ways.choice, log_p) if self.choices else None
         total = self.total.unsqueeze(-1) + log_p  # (B, K, M)
         score = total / self._norm(torch.full_like(total, length))
         if settings.coverage:
@@ -152,7 +165,7 @@ class _Beam:
         parts = log_p, ways.choice, ways.word, total
         log_p, choice, word, total = (part.flatten(1).gather(1, way) for part in parts)
         over = stays | (self.score == -math.inf)  # ended before, or there are fewer than K hypotheses
-        self._record(parent, choice, log_p, d.gather(1, parent), log_l)
+        self._record(parent, choice, log_p, d.gather(1, parent), log_l, others)
         if self.spans is not None:
             self.spans.advance(parent, choice.masked_fill(over, EOS))
         self._keep_best(self.score.masked_fill(over | (word != EOS), -math.inf))
@@ -182,7 +195,21 @@ class _Beam:
             return torch.ones_like(length)
         return length if self.settings.normalize == "dl4mt" else ((5 + length) / 6).pow(self.settings.alpha)
 
-    def _record(self, parent: Tensor, choice: Tensor, log_p: Tensor, d: Tensor, log_l: Tensor) -> None:
+    def _others(self, choice: Tensor, log_p: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, K, N) the best choices of each hypothesis, and their log-probabilities."""
+        value, way = top(log_p, min(self.choices, log_p.shape[-1]))
+        missing = 0, self.choices - value.shape[-1]  # fewer words and positions than asked for
+        return F.pad(choice.gather(-1, way), missing), F.pad(value, missing, value=-math.inf)
+
+    def _record(
+        self,
+        parent: Tensor,
+        choice: Tensor,
+        log_p: Tensor,
+        d: Tensor,
+        log_l: Tensor,
+        others: tuple[Tensor, Tensor] | None,
+    ) -> None:
         B, K, beam = len(self.best_score), parent.shape[1], self.settings.beam
         step = _Step(
             torch.arange(beam, device=parent.device).repeat(B, 1),
@@ -191,11 +218,16 @@ class _Beam:
             d.new_zeros(B, beam),
             choice.new_zeros(B, beam),
             log_l.new_zeros(B, beam, log_l.shape[-1]) if self.locations else None,
+            None
+            if others is None
+            else (choice.new_zeros(B, beam, self.choices), log_p.new_zeros(B, beam, self.choices)),
         )
         for whole, part in ((step.parent, parent), (step.choice, choice), (step.log_p, log_p), (step.d, d)):
             whole[self.rows, :K] = part
         if step.location is not None:
             step.location[self.rows, :K] = of_parents(log_l, parent).exp()
+        for whole, part in zip(step.others or (), others or (), strict=True):
+            whole[self.rows, :K] = of_parents(part, parent)
         self.steps.append(step)
 
     def record_forms(self, forms: Tensor | None) -> None:
@@ -216,11 +248,13 @@ class _Beam:
         self.best_score[rows] = scores[:, : self.settings.nbest]
         self.best_step[rows], self.best_slot[rows] = steps.gather(1, order), slots.gather(1, order)
 
-    def leave(self) -> Tensor | None:
+    def leave(self, abandoned: npt.NDArray[np.bool_] | None = None) -> Tensor | None:
         """The rows (N,) of the sources still at work, as soon as enough of the others are done to take these out."""
         # An open hypothesis can at best grow to the limit with words of probability 1.
         bound = (self.total / self._norm(self.limit.unsqueeze(1) + 1.0)).masked_fill(self.ended, -math.inf).amax(1)
         done = self.ended.all(1) | (self.best_score[self.rows, -1] >= bound)
+        if abandoned is not None:
+            done = done | torch.from_numpy(abandoned).to(done.device)[self.rows]
         self.ended = self.ended | done.unsqueeze(1)
         live = (~done).nonzero().squeeze(1)
         if len(live) > SHARE_AT_WORK * len(done):
@@ -238,8 +272,9 @@ class _Beam:
         for number, step in reversed(list(enumerate(self.steps))):
             slot = torch.where(self.best_step == number, self.best_slot, slot)
             backwards.append([part.gather(1, slot) for part in (step.choice, step.log_p, step.d, step.form)])
-            if step.location is not None:
-                backwards[-1].append(of_parents(step.location, slot))
+            for part in (step.location, *(step.others or ())):
+                if part is not None:
+                    backwards[-1].append(of_parents(part, slot))
             slot = step.parent.gather(1, slot)
         columns = zip(*reversed(backwards), strict=True)
         parts = [torch.stack(column, 2).cpu().numpy() for column in columns]  # (B, nbest, T, …) each
@@ -248,10 +283,11 @@ class _Beam:
         for b, scores in enumerate(self.best_score.tolist()):
             ended = [k for k, score in enumerate(scores) if score > -math.inf]
             rows = [[part[b, k, : lengths[b][k]].copy() for part in parts] for k in ended]  # no view of the whole batch
-            hypotheses.append([_hypothesis(row, scores[k]) for k, row in zip(ended, rows, strict=True)])
+            hypotheses.append([_hypothesis(row, scores[k], self.locations) for k, row in zip(ended, rows, strict=True)])
         return hypotheses
 
 
-def _hypothesis(parts: list[npt.NDArray[Any]], score: float) -> Hypothesis:
-    choices, log_p, d, forms, *location = parts
-    return Hypothesis(choices, log_p, d, location[0] if location else None, score, forms)
+def _hypothesis(parts: list[npt.NDArray[Any]], score: float, locations: bool) -> Hypothesis:
+    choices, log_p, d, forms, *rest = parts
+    location = rest.pop(0) if locations else None
+    return Hypothesis(choices, log_p, d, location, score, forms, *rest)

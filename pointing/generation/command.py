@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -19,10 +22,11 @@ from pointing.generation.generator import WINDOW, Generator
 from pointing.generation.glossary import Mode
 from pointing.generation.html_page import page
 from pointing.generation.output import Output, show
-from pointing.model.run import load_run
+from pointing.model.run import load_run, own_files
 from pointing.system.binary_files import check_is_text, check_standard_input
-from pointing.system.files import BOM, check_folder, read_lines, whole_file
+from pointing.system.files import BOM, check_folder, keep_apart, read_lines, whole_file
 from pointing.system.progress import say
+from pointing.system.terminal import visible
 from pointing.system.world import processes
 from pointing.text import entities
 
@@ -64,6 +68,7 @@ def print_outputs(
     if threads is not None:
         torch.set_num_threads(threads)
     _check(files, html)
+    keep_apart([*files, tags, dictionary, glossary, keep, *own_files(run)], [html])
     with processes(device) as here:
         generator = _load(run, here.device, dictionary)
         lines = chain.from_iterable(map(_lines, files or [STDIN]))
@@ -109,19 +114,30 @@ def _check(files: list[Path], html: Path | None) -> None:
         raise Misuse("this is a folder: give a file for the page", html)
     if html is not None:
         check_folder(html)
-    if html is not None and html.exists() and any(file.exists() and html.samefile(file) for file in files):
-        raise Misuse("the page would take the place of the text: give another file", html)
+    _check_standard_output(files)
     if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 in, UTF-8 out, whatever the locale
         sys.stdout.reconfigure(encoding="utf-8")
 
 
+def _check_standard_output(files: list[Path]) -> None:
+    """Refuses `>> file` for a file that is read: there would be no end."""
+    try:
+        out = os.fstat(sys.stdout.fileno())
+    except (OSError, ValueError):  # no file at all: a test's, or a notebook's
+        return
+    for file in files:
+        if stat.S_ISREG(out.st_mode) and file.exists() and os.path.samestat(out, file.stat()):
+            raise Misuse("the output goes into this file, which is read: give it another one", file)
+
+
 def _lines(file: Path) -> Iterator[bytes]:
-    """The lines of a file, or of standard input as they come."""
-    if file != STDIN:
+    """The lines of a file; of standard input, or a pipe with a name, as they come."""
+    if file != STDIN and not file.is_fifo():
         yield from read_lines(file)
         return
-    for number, line in enumerate(sys.stdin.buffer):
-        yield line if number else line.removeprefix(BOM)
+    with nullcontext(sys.stdin.buffer) if file == STDIN else file.open("rb") as lines:
+        for number, line in enumerate(lines):
+            yield line if number else line.removeprefix(BOM)
 
 
 def _print(outputs: Iterable[Output], kind: Kind, settings: Search) -> None:
@@ -134,6 +150,7 @@ def _printed(outputs: Iterable[Output], kind: Kind, settings: Search) -> Iterato
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
+    safe: Callable[[str], str] = visible if sys.stdout.isatty() else str  # texts must not command a terminal
     kept = 0
     for output in outputs:
         kept += output.fallback
@@ -143,11 +160,11 @@ def _printed(outputs: Iterable[Output], kind: Kind, settings: Search) -> Iterato
             for each in [output, *output.alternatives]:
                 console.print(show(each))
         elif kind == "json":
-            print(json.dumps(output.json(), ensure_ascii=False))
+            print(safe(json.dumps(output.json(), ensure_ascii=False)))
         else:
             for each in [output, *output.alternatives]:
                 text = each.tokenized if kind == "tokenized" else each.text
-                print(text if settings.nbest == 1 else f"{each.line} ||| {text} ||| {each.score:.4f}")
+                print(safe(text if settings.nbest == 1 else f"{each.line} ||| {text} ||| {each.score:.4f}"))
         sys.stdout.flush()
         yield output
     if kept:

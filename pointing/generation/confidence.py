@@ -21,10 +21,12 @@ from pointing.config import Positive, Settings, checked
 from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis
 from pointing.generation.reader import Line
-from pointing.system.files import write_text
+from pointing.model.run import CONFIDENCE as CONFIDENCE
+from pointing.system.border import read_object
+from pointing.system.files import whole_file
+from pointing.system.manifest import announce
 from pointing.text.vocabulary import UNK
 
-CONFIDENCE = "confidence.json"  # in the run's folder
 FEATURES = (
     "mean log-probability",
     "lowest log-probability",
@@ -126,7 +128,9 @@ def calibrated(score: Floats, scores: Floats, confidences: Floats) -> Floats:
 
 
 def save_confidence(confidence: Confidence, folder: Path) -> None:
-    write_text(folder / CONFIDENCE, json.dumps(confidence.model_dump(mode="json"), indent=1) + "\n")
+    with whole_file(folder / CONFIDENCE) as part:
+        part.write_text(json.dumps(confidence.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
+        announce(folder / CONFIDENCE, part)
 
 
 def load_confidence(folder: str | Path) -> Confidence | None:
@@ -135,11 +139,7 @@ def load_confidence(folder: str | Path) -> Confidence | None:
     if not path.exists():
         return None
     try:
-        values = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise Misuse(f"cannot be read ({error}): make it anew with `pointing calibrate {folder}`", path) from None
-    try:
-        return checked(Confidence, values if isinstance(values, dict) else {}, path)
+        return checked(Confidence, read_object(path, "what a run learned about its confidence"), path)
     except Misuse as error:
         raise Misuse(f"{error}: make it anew with `pointing calibrate {folder}`") from None
 

@@ -80,6 +80,7 @@ class Generator:
         settings: Search | None = None,
         *,
         locations: bool = False,
+        choices: int = 0,
         tags: Iterable[Tagged] | None = None,
         glossary: Glossary | Terms = None,
         keep: Kept = None,
@@ -95,6 +96,7 @@ class Generator:
         settings: Search | None = None,
         *,
         locations: bool = False,
+        choices: int = 0,
         tags: Iterable[Tagged] | None = None,
         glossary: Glossary | Terms = None,
         keep: Kept = None,
@@ -109,7 +111,7 @@ class Generator:
         `settings` say how to search; each of them may also be given by name: `beam=10`. A glossary (a mapping, a file,
         or what `glossary` made) says how terms are written, `keep` which terms stay as they are, a dictionary how
         copied words are translated. An output of less than `min_confidence` is replaced by its source line. With
-        `locations` words know where the model looked.
+        `locations` words know where the model looked, with `choices` so many of the best words of their step.
         """
         outputs = list(self.stream(lines, settings, **options))
         return outputs[0] if isinstance(lines, str | bytes | bytearray) else outputs
@@ -120,6 +122,7 @@ class Generator:
         settings: Search | None = None,
         *,
         locations: bool = False,
+        choices: int = 0,
         tags: Iterable[Tagged] | None = None,
         glossary: Glossary | Terms = None,
         keep: Kept = None,
@@ -141,12 +144,16 @@ class Generator:
             raise Misuse("this run was trained on tagged entities: the lines need tags too (generate --tags)")
         if terms is not None and not self.model.output.can_point:
             raise Misuse("a glossary's terms are pointed at, and this run has a plain softmax, which cannot point")
+        if isinstance(choices, bool) or not isinstance(choices, int) or choices < 0:
+            raise Misuse(f"choices: should be a number of words, not {choices!r}")
         if isinstance(window, bool) or not isinstance(window, int) or window < 1:
             raise Misuse(f"window: should be a number of lines, at least 1, not {window!r}")
 
         def work(first: int, lines: list[str | bytes], tags: list[Tagged] | None) -> list[Output]:
-            outputs = generator.run(generator.read(lines, tags, terms), settings, locations=locations, first=first)
-            return outputs if min_confidence is None else [_kept_below(min_confidence, output) for output in outputs]
+            outputs = generator.run(
+                generator.read(lines, tags, terms), settings, locations=locations, choices=choices, first=first
+            )
+            return outputs if min_confidence is None else [kept_below(min_confidence, output) for output in outputs]
 
         windows = _windows(each_line(lines), tags, window)
         return chain.from_iterable(_on_all(work, windows) if on_all else starmap(work, windows))
@@ -169,9 +176,19 @@ class Generator:
         return None if glossary is None and keep is None else self.glossary(glossary, keep)
 
     def run(
-        self, lines: Sequence[Line], settings: Search | None = None, *, locations: bool = False, first: int = 1
+        self,
+        lines: Sequence[Line],
+        settings: Search | None = None,
+        *,
+        locations: bool = False,
+        choices: int = 0,
+        first: int = 1,
+        abandoned: Callable[[int], bool] | None = None,
     ) -> list[Output]:
-        """Outputs of lines that were read, numbered from `first`; lines of similar length are searched together."""
+        """Outputs of lines that were read, numbered from `first`; lines of similar length are searched together.
+
+        `abandoned` says of a line, by its index, at every step, whether nobody waits for it any more.
+        """
         settings = settings or Search()
         target, forms = self.lexicon.tokenization.target, self.lexicon.config.text.forms
         writer = Writer(self.lexicon.target, target, settings.unk_replace, forms, self.confidence)
@@ -189,6 +206,8 @@ class Generator:
                 placeholders=self.lexicon.target.placeholders,
                 spans=self._spans(lines_of_batch, model.device),
                 locations=locations,
+                choices=choices,
+                abandoned=None if abandoned is None else lambda: np.array([abandoned(row) for row in rows]),
             )
 
         with not_training(self.model), _side_by_side(len(batches)) as each:
@@ -225,7 +244,7 @@ class Generator:
         return candidates_by_source(batch, settings.large_vocabulary, len(self.lexicon.target), self.translations)
 
 
-def _kept_below(least: float, output: Output) -> Output:
+def kept_below(least: float, output: Output) -> Output:
     """The source line instead of an output that one cannot be sure enough of."""
     return output if output.confidence is None or output.confidence >= least else output.kept_as_source()
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from pointing.generation.output import Output, Token, parts, remarks
-from pointing.text.tokenizer import visible
+from pointing.system.terminal import visible
 
 FAINT = 0.01  # attention below this is not shown
 

@@ -32,6 +32,7 @@ class _Keywords(Search):
     """All keywords: a misspelled one is compared with each of them."""
 
     locations: Any = None
+    choices: Any = None
     tags: Any = None
     glossary: Any = None
     keep: Any = None

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pointing.generation.reader import Line
-from pointing.text.tokenizer import subscript, visible
+from pointing.system.terminal import visible
+from pointing.text.tokenizer import subscript
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -19,6 +20,24 @@ Floats = npt.NDArray[np.float32]
 WordOrigin = Literal["shortlist", "copied", "translated", "glossary", "source"]  # the last: of a line that was kept
 JSON_KEYS = ("text", "origin", "source", "span", "probability", "shortlist")  # of a token; "shortlist" is d_t
 UNKNOWN = "<unk>"  # how UNK is written, where it is asked for
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A word that could stand in an output word's place."""
+
+    text: str
+    origin: WordOrigin
+    source: int | None  # the position of the source token, counted from 0
+    probability: float  # under f_t
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "origin": self.origin,
+            "source": self.source,
+            "probability": round(self.probability, 6),
+        }
 
 
 @dataclass(frozen=True)
@@ -34,6 +53,7 @@ class Token:
     location: Floats | None = field(default=None, repr=False, compare=False)  # (J,) l_t, if it was asked for
     form: int = field(default=0, repr=False, compare=False)  # how it is written, if the run has learned forms
     output: tuple[int, int] = (0, 0)  # its characters in the output's text
+    choices: tuple[Choice, ...] = field(default=(), repr=False, compare=False)  # the best of its step, if asked for
 
     def json(self) -> dict[str, Any]:
         return {

@@ -32,20 +32,21 @@ PIECES_OF_A_TOKEN = 4  # with subwords, a line is cut after so many pieces for e
 
 
 class Line(NamedTuple):
-    """A source line of J tokens, or with subwords of J pieces."""
+    """A source line of J positions: its tokens, or with subwords and `pointers.places: tokens` their pieces."""
 
     text: str  # raw
     starts: Ints  # (J,) the character where each token begins
     ends: Ints
-    ids: Ints  # (J,) in the source vocabulary
+    ids: Ints  # (J,) in the source vocabulary; UNK for a token that is read in several pieces
     source_words: Ints  # (J,) what copying each one writes: target id, or V + first position of the same word
     translations: Sequence[str | None]  # (J,) what copying writes instead, where a dictionary or glossary has it
     warning: str | None = None
     pieces: Pieces | None = None
-    forms: Ints | None = None  # (J,) how each token is written (text/forms.py)
+    forms: Ints | None = None  # how each token, or each piece that is read, is written (text/forms.py)
     protected: Ints | None = None  # (J,) how each protected position is copied, ANYWHERE …; else 0
     aliases: Mapping[int, int] = {}
     """Of each glossary term's position: the target id of what it writes, NO_WORD, or UNDRAWN."""
+    reading: Reading | None = None
 
     @property
     def in_words(self) -> Line:
@@ -58,11 +59,18 @@ class Line(NamedTuple):
 
     def is_span(self, position: int) -> bool:
         """True for a protected span of the text; False for a glossary's term and all else."""
-        return self.protected is not None and 0 < self.protected[position] < TERM
+        return self.protected is not None and bool(0 < self.protected[position] < TERM)
 
     def raw(self, position: int) -> str:
         """A token as it was written."""
         return self.text[self.starts[position] : self.ends[position]]
+
+
+class Reading(NamedTuple):
+    """The pieces that the encoder reads, where a position is a word of several pieces (`pointers.places: words`)."""
+
+    ids: Ints  # (P,) in the source vocabulary
+    counts: Ints  # (J,) how many pieces each position has
 
 
 class Pieces(NamedTuple):
@@ -87,13 +95,19 @@ class LineReader:
         if self.tags_itself:
             _ = lexicon.tokenization.tagger  # what is wrong with it is said now
 
+    @property
+    def takes_terms(self) -> bool:
+        """True if a glossary's terms can be pointed at: each is then one position."""
+        in_pieces = self.lexicon.source.merges is not None and not self.lexicon.config.points_at_words
+        return not self.takes_tags and not in_pieces
+
     def __call__(
         self, lines: Sequence[str | bytes], tags: Sequence[Tagged] | None = None, glossary: Glossary | None = None
     ) -> list[Line]:
         """`tags`, for runs with entity pointers, say which tokens are names, and where tokens end."""
-        if glossary is not None and (self.takes_tags or self.lexicon.source.merges is not None):
+        if glossary is not None and not self.takes_terms:
             units = "entities" if self.takes_tags else "pieces of words"
-            raise Misuse(f"a glossary is for runs that read words, and this one reads {units}")
+            raise Misuse(f"a glossary is for runs that point at words, and this one points at {units}")
         texts, warnings = [], []
         for raw in lines:
             text, problem = decode_line(raw)
@@ -108,6 +122,8 @@ class LineReader:
         else:
             tokens = tokenize_lines(self.lexicon.tokenization.source, texts, self.lexicon.config.text.forms)
         tokens = _cut(tokens, self.longest, "tokens", warnings)
+        if self.lexicon.config.points_at_words:
+            return self._lines(texts, tokens, warnings, glossary)
         pieces, token_of_piece = as_read(tokens, self.lexicon.source)
         if token_of_piece is None:
             return self._lines(texts, tokens, warnings, glossary)
@@ -149,20 +165,26 @@ class LineReader:
         # A span is a word of its own, also if the shortlist has a word that is written so.
         own = len(self.lexicon.target) + tokens.positions().astype(np.int32)
         source_words = np.where(kinds > 0, own, encoded.source_words)
-        ids = encoded.ids
+        ids, read = encoded.ids, encoded.pieces
+        if read is not None:  # of the words, as far as these are read whole
+            ids = np.where(read == 1, encoded.ids[running_sums(read)[:-1]] if len(read) else read, UNK).astype(np.int32)
         if terms:  # a term is read as its last word, or as an unknown one
             heads = {number: terms[word].head for number, word in enumerate(tokens.words) if word in terms}
             source = self.lexicon.source
             head_ids = {number: UNK if head is None else source[head] for number, head in heads.items()}
             ids = np.array([head_ids.get(word, x) for word, x in zip(tokens.ids.tolist(), ids.tolist(), strict=True)])
-        first = _first(tokens)
+        first, first_read = _first(tokens), running_sums(encoded.counts)
         lines = []
         for row, text in enumerate(texts):
             here = slice(first[row], first[row + 1])
             words = tokens.ids[here].tolist()
             columns = (tokens.starts[here], tokens.ends[here], ids[here], source_words[here])
             warning = "; ".join(warnings[row]) or None
-            line = Line(text, *columns, [written[w] for w in words], warning, None, encoded.forms[here], kinds[here])
+            here_read = slice(first_read[row], first_read[row + 1])
+            forms = encoded.forms[here_read]
+            line = Line(text, *columns, [written[w] for w in words], warning, None, forms, kinds[here])
+            if read is not None:
+                line = line._replace(reading=Reading(encoded.ids[here_read], read[here]))
             if terms:
                 names = ((place, tokens.words[word]) for place, word in enumerate(words))
                 aliases = {
@@ -221,14 +243,27 @@ def _first(tokens: TokenArrays) -> Longs:
 def as_batch(lines: Sequence[Line]) -> Batch:
     """Lines as tensors, without a target."""
     lengths = np.array([len(line.ids) for line in lines])
-    starts, width = running_sums(lengths)[:-1], int(lengths.max()) + 1  # each source ends with EOS
-    columns = [[line.ids for line in lines], [line.source_words for line in lines]]
-    if forms := [line.forms for line in lines if line.forms is not None]:
-        columns.append(forms)
-    x, source_words, *x_form = (padded(np.concatenate(column), starts, lengths, width) for column in columns)
+    readings = [line.reading for line in lines if line.reading is not None]
+    x = [reading.ids for reading in readings] or [line.ids for line in lines]
+    read = np.array(list(map(len, x)))
+    x_form = [line.forms for line in lines if line.forms is not None]
     nothing, none = np.zeros((len(lines), 0), np.int64), np.zeros(len(lines), np.int32)
-    written = (x_form[0], nothing) if x_form else None
-    return make_batch(np.arange(len(lines)), x, source_words, lengths, nothing, nothing, none, written)
+    return make_batch(
+        np.arange(len(lines)),
+        _rows(x, read, end=1),
+        _rows([line.source_words for line in lines], lengths, end=1),
+        lengths,
+        nothing,
+        nothing,
+        none,
+        (_rows(x_form, read, end=1), nothing) if x_form else None,
+        _rows([reading.counts for reading in readings], lengths, end=0) if readings else None,
+    )
+
+
+def _rows(values: Sequence[Ints], lengths: Longs, end: int) -> Longs:
+    """Values of some lengths as rows of one array, `end` places longer than the longest: each source ends with EOS."""
+    return padded(np.concatenate(values), running_sums(lengths)[:-1], lengths, int(lengths.max()) + end)
 
 
 def positions_of_spans(lines: Sequence[Line]) -> tuple[Longs, Longs]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from pointing.generation.beam import Hypothesis
 from pointing.generation.confidence import Confidence, features
-from pointing.generation.output import UNKNOWN, Floats, Output, Token, placed
+from pointing.generation.output import UNKNOWN, Choice, Floats, Output, Token, placed
 from pointing.generation.reader import Line, Pieces
 from pointing.text.entities import position_of_entity
 from pointing.text.forms import case_of, join, write_word
 from pointing.text.protected import Protector
 from pointing.text.subwords import ends_word, without_mark
 from pointing.text.tokenizer import Tokenizer
-from pointing.text.vocabulary import FIRST, UNK, Vocabulary
+from pointing.text.vocabulary import EOS, FIRST, UNK, Vocabulary
 
 
 class Writer:
@@ -88,11 +88,47 @@ class Writer:
             )
             for t in range(words)
         ]
+        in_pieces = self.target.merges is not None
+        if hypothesis.others is not None and not in_pieces:  # a piece of a word would say little
+            tokens = [
+                replace(token, choices=tuple(self._others(hypothesis, t, line))) for t, token in enumerate(tokens)
+            ]
         if line.aliases:
             tokens = _with_terms(tokens, hypothesis.choices.tolist(), line)
+        is_unk = (hypothesis.choices[:words] == UNK).tolist()
         if line.pieces is not None:
-            tokens = _words_of_pieces(tokens, (hypothesis.choices == UNK).tolist(), line, line.pieces)
+            tokens = _words_of_pieces(tokens, is_unk, line, line.pieces)
+        elif in_pieces:  # what is copied is a whole word
+            alone = [unk or token.source is not None for token, unk in zip(tokens, is_unk, strict=True)]
+            tokens = [self._word(word) for word in _words(tokens, [token.text for token in tokens], alone)]
         return [self._in_case(token, line) for token in tokens] if self.forms else tokens
+
+    def _word(self, word: Sequence[tuple[Token, str]]) -> Token:
+        """A word that was written in pieces, or one that was copied whole."""
+        pieces, text = [token for token, _ in word], "".join(without_mark(piece) for _, piece in word)
+        first = pieces[0]
+        if first.source is not None:
+            return first
+        locations = [token.location for token in pieces if token.location is not None]
+        return replace(
+            first,
+            text=self.target.writing(text) if self.forms and len(pieces) == 1 else text,
+            probability=math.prod(token.probability for token in pieces),
+            d=fmean(token.d for token in pieces),
+            location=np.mean(locations, 0) if locations else None,
+        )
+
+    def _others(self, hypothesis: Hypothesis, t: int, line: Line) -> Iterator[Choice]:
+        """The best choices of a step, as words in the case that search gave to the one it took."""
+        if hypothesis.others is None or hypothesis.log_p_others is None:
+            return
+        form = 0 if hypothesis.forms is None else int(hypothesis.forms[t])
+        for choice, log_p in zip(hypothesis.others[t].tolist(), hypothesis.log_p_others[t].tolist(), strict=True):
+            is_end = choice == EOS or choice == len(self.target) + len(line.starts)  # from the shortlist or pointed at
+            if log_p > -math.inf and not is_end:
+                token = self._token(choice, line, math.exp(log_p), 0.0, None, form)
+                text = self._in_case(token, line).text if self.forms else token.text
+                yield Choice(text, token.origin, token.source, token.probability)
 
     def _in_case(self, token: Token, line: Line) -> Token:
         """A token in the case of its form.
@@ -114,7 +150,8 @@ class Writer:
         rest = probability, d, location, form
         if position is None:
             word = self.target.word(choice)
-            text = UNKNOWN if word is None else self.target.writing(word) if self.forms else word
+            is_whole = self.target.merges is None  # the writing of pieces is known when they are joined
+            text = UNKNOWN if word is None else self.target.writing(word) if self.forms and is_whole else word
             return Token(text, "shortlist", None, None, *rest)
         span = int(line.starts[position]), int(line.ends[position])
         translation = line.translations[position]
@@ -158,18 +195,23 @@ def _with_terms(tokens: list[Token], choices: list[int], line: Line) -> list[Tok
     return found
 
 
-def _words_of_pieces(tokens: Sequence[Token], is_unk: Sequence[bool], line: Line, pieces: Pieces) -> list[Token]:
-    """Pieces joined into words. An UNK is a word of its own: nothing says whether the word would go on."""
+def _words(tokens: Sequence[Token], pieces: Sequence[str], alone: Sequence[bool]) -> list[list[tuple[Token, str]]]:
+    """The tokens of each word with their `pieces`, which say whether it goes on; what is `alone` is a whole word."""
     words: list[list[tuple[Token, str]]] = []
     goes_on = False
-    for token, unk in zip(tokens, is_unk, strict=False):
-        form = token.text if token.source is None else pieces.forms[token.source]
-        alone = unk and token.source is None
-        if not goes_on or alone:
+    for token, piece, is_alone in zip(tokens, pieces, alone, strict=True):
+        if not goes_on or is_alone:
             words.append([])
-        words[-1].append((token, form))
-        goes_on = not (alone or ends_word(form))
-    return [_word_of_pieces(word, line, pieces) for word in words]
+        words[-1].append((token, piece))
+        goes_on = not (is_alone or ends_word(piece))
+    return words
+
+
+def _words_of_pieces(tokens: Sequence[Token], is_unk: Sequence[bool], line: Line, pieces: Pieces) -> list[Token]:
+    """Pieces joined into words. An UNK is a word of its own: nothing says whether the word would go on."""
+    forms = [token.text if token.source is None else pieces.forms[token.source] for token in tokens]
+    alone = [unk and token.source is None for token, unk in zip(tokens, is_unk, strict=True)]
+    return [_word_of_pieces(word, line, pieces) for word in _words(tokens, forms, alone)]
 
 
 def _word_of_pieces(word: Sequence[tuple[Token, str]], line: Line, pieces: Pieces) -> Token:

@@ -22,7 +22,7 @@ from pointing.init.findings import Findings, data_settings, look
 from pointing.init.proposal import Proposal, propose
 from pointing.init.settings_text import settings_text
 from pointing.init.timing import seconds_per_update
-from pointing.settings_file import read_config
+from pointing.settings_file import check_names, read_config
 from pointing.system.files import write_text
 from pointing.system.program import process_count
 from pointing.system.progress import say
@@ -125,6 +125,7 @@ def initialize(
     for file in files:
         if not file.exists():
             raise Misuse("there is no such file", file)
+    check_names(files)
     findings = look(data_settings(files, languages, columns), languages is not None)
     first = propose(findings)
     corpus, _ = prepare(first.config, corpora / settings.stem)

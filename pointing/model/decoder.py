@@ -40,10 +40,11 @@ class SearchForm(Protocol[State]):
     output: FastOutput
     device: torch.device  # where the tensors that it reads have to be
 
-    def read(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None) -> State:
-        """Sources x (B, J) → the state before the first step: one hypothesis of each source, without any word.
+    def read(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None, place: Tensor | None = None) -> State:
+        """Sources x → the state before the first step: one hypothesis of each source, without any word.
 
-        `x_form` (B, J) says how the source's words are written; a model without forms does not look at it.
+        x is (B, J), or (B, P) pieces with the position of each, `place` (B, P); `x_mask` is (B, J). `x_form`, of the
+        shape of x, says how the source's words are written; a model without forms does not look at it.
         """
 
     def step(self, state: State) -> tuple[Predicted, State]:
@@ -66,10 +67,14 @@ class Decoder(Protocol):
     output: PointerSoftmax
     training: bool
 
-    def __call__(self, x: Tensor, x_mask: Tensor, y: Tensor, x_form: Tensor | None = None) -> Predicted:
-        """All steps, teacher-forced, from sources x (B, J) and words y (B, T) named as in `SearchForm.follow`."""
+    def __call__(
+        self, x: Tensor, x_mask: Tensor, y: Tensor, x_form: Tensor | None = None, place: Tensor | None = None
+    ) -> Predicted:
+        """All steps, teacher-forced, from sources as `SearchForm.read` has them, and words y (B, T) as `follow` has."""
 
-    def form_logits(self, readout: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
+    def form_logits(
+        self, readout: Tensor, x: Tensor, x_mask: Tensor, y: Tensor, place: Tensor | None = None
+    ) -> Tensor | None:
         """(B, T, FORMS) how each word of y is written, from the readouts of its step; None without forms."""
 
     def for_search(self) -> SearchForm[Any]:
@@ -89,4 +94,8 @@ def not_training(model: nn.Module) -> Iterator[None]:
 
 def of_parents(x: Tensor, parent: Tensor) -> Tensor:
     """The rows of x (B, K, …) of each new hypothesis' parent: (B, K', …)."""
-    return x.gather(1, parent.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
+    if x.dim() == 3:
+        return x.gather(1, parent.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
+    first = torch.arange(0, x.shape[0] * x.shape[1], x.shape[1], device=x.device).unsqueeze(1)
+    rows = x.flatten(0, 1).index_select(0, (first + parent).flatten())
+    return rows.view(*parent.shape, *x.shape[2:])

@@ -86,9 +86,13 @@ class Routes:
         settings: Search,
         candidates: Tensor | None = None,
         placeholders: int = 0,
+        choices: int = 0,
     ) -> None:
-        """Beside the words of the source, the `settings.beam` best words are found; UNK only if settings allow it."""
-        self.V, self.switch, self.best = output.V, output.switch, settings.beam
+        """Beside the words of the source, the `settings.beam` best words are found, or `choices` if these are more.
+
+        UNK is one of them only if settings allow it.
+        """
+        self.V, self.switch, self.best = output.V, output.switch, max(settings.beam, choices)
         self.unk, self.marginal = settings.allow_unk or settings.unk_replace, settings.ranking == "marginal"
         self.ids: Tensor | None = None
         span = torch.tensor([FIRST, FIRST + placeholders])

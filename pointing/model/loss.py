@@ -10,8 +10,34 @@ from torch import Tensor
 
 from pointing.config import Config
 from pointing.corpus.examples import Batch
+from pointing.corpus.pointers import NOWHERE
+from pointing.kernels import distinct_rows, sparse_rows
 from pointing.model.decoder import Decoder, Predicted
+from pointing.pointer_softmax import PointerSoftmax
 from pointing.text.vocabulary import EOS, UNK
+
+
+class Objective(NamedTuple):
+    """What is to be made large at every step (B, T), 0 at padded steps."""
+
+    log_p: Tensor  # of what is to be learned
+    others: list[Tensor]  # the other parts of the objective, with their weights
+
+
+def objective(
+    config: Config, model: Decoder, predicted: Predicted, batch: Batch, candidates: Tensor | None = None
+) -> Objective:
+    """The paper's objective (`log_likelihood`), and what the settings add: forms, guidance, label smoothing."""
+    others = []
+    if (forms := form_log_likelihood(model, predicted, batch)) is not None:
+        others.append(forms)
+    if config.pointers.guidance and (log_l := guidance(predicted, batch)) is not None:
+        others.append(config.pointers.guidance * log_l)
+    if config.training.smoothing and config.training.loss == "joint" and model.output.has_shortlist:
+        target, mask = choices(model, batch, predicted.log_l, config.pointers.unreachable == "attention")
+        smoothed = smoothing(model.output, predicted.readout, target, mask, candidates)
+        others.append(config.training.smoothing * smoothed)
+    return Objective(log_likelihood(config, model, predicted, batch, candidates), others)
 
 
 def log_likelihood(
@@ -28,9 +54,41 @@ def log_likelihood(
     return model.output.log_likelihood(*predicted, target, mask, candidates)
 
 
+def guidance(predicted: Predicted, batch: Batch) -> Tensor | None:
+    """log l_t at the position that a word aligner links to the word of each step (B, T); 0 where there is none.
+
+    None if the corpus has no links. Guided attention (Chen et al. 2016) is a further loss, not the paper's.
+    """
+    if batch.links is None:
+        return None
+    linked = batch.mask & (batch.links != NOWHERE)
+    log_l = predicted.log_l.gather(-1, batch.links.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+    return log_l.float().masked_fill(~linked, 0.0)
+
+
+def smoothing(
+    output: PointerSoftmax, readout: Tensor, target: Tensor, mask: Tensor, candidates: Tensor | None = None
+) -> Tensor:
+    """The mean of log w_t over all words, less log w_t of the target (B, T); 0 where no shortlist word is learned.
+
+    Both have the same normaliser, so it is a difference of logits: readout · (mean of W - W_y) + mean of b - b_y.
+    """
+    assert output.shortlist is not None
+    at_word = (mask & (target < output.words)).flatten().nonzero().squeeze(1)  # (N,)
+    readout, word = distinct_rows(readout.flatten(0, 1), at_word), target.flatten()[at_word]
+    weight: Tensor = output.shortlist.weight
+    bias: Tensor = output.shortlist.bias
+    if candidates is not None:
+        competing = torch.cat([candidates, word]).unique()
+        word = torch.searchsorted(competing, word)
+        weight, bias = sparse_rows(weight, competing), sparse_rows(bias, competing)
+    difference = (readout * (weight.mean(0) - weight[word])).sum(-1) + bias.mean() - bias[word]
+    return difference.new_zeros(target.numel()).index_copy(0, at_word, difference).view_as(target).float()
+
+
 def form_log_likelihood(model: Decoder, predicted: Predicted, batch: Batch) -> Tensor | None:
     """log p of how each word is written (B, T), 0 at padding and at the end of sentence; None without forms."""
-    logits = model.form_logits(predicted.readout, batch.x, batch.y)
+    logits = model.form_logits(predicted.readout, batch.x, batch.x_mask, batch.y, batch.place)
     if logits is None or batch.y_form is None:
         return None
     log_p = logits.float().log_softmax(-1).gather(-1, batch.y_form.unsqueeze(-1)).squeeze(-1)
@@ -39,7 +97,7 @@ def form_log_likelihood(model: Decoder, predicted: Predicted, batch: Batch) -> T
 
 def forms_right(model: Decoder, predicted: Predicted, batch: Batch) -> tuple[Tensor, Tensor]:
     """(B, T) the words whose form is predicted, and where the most probable form is theirs; none without forms."""
-    logits = model.form_logits(predicted.readout, batch.x, batch.y)
+    logits = model.form_logits(predicted.readout, batch.x, batch.x_mask, batch.y, batch.place)
     if logits is None or batch.y_form is None:
         return batch.mask & False, batch.mask & False
     return _words(batch), _words(batch) & (logits.argmax(-1) == batch.y_form)

@@ -5,15 +5,17 @@ Weights and training state are safetensors files, each written whole or not at a
 
 from __future__ import annotations
 
+import errno
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import torch
 import yaml
+from pydantic import BaseModel, ConfigDict, Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -22,24 +24,38 @@ from pointing.config import Config, checked
 from pointing.corpus.examples import PREPARED, Corpus
 from pointing.corpus.lexicon import LEXICON, Lexicon
 from pointing.corpus.sources import HELD_OUT_FILES
-from pointing.errors import Misuse
+from pointing.errors import Misuse, shown
+from pointing.model.encoder_decoder import EncoderDecoder
 from pointing.model.seq2seq import Seq2Seq
-from pointing.settings_file import found_files
+from pointing.model.transformer import Transformer
+from pointing.settings_file import found_files, read_settings
+from pointing.system.border import MANIFEST, check_file, check_regular, entering
 from pointing.system.files import whole_file, write_text
-from pointing.text.vocabulary import Vocabulary
+from pointing.system.manifest import announce, describe
+from pointing.text.vocabulary import MOST_PLACEHOLDERS, Vocabulary
 
 FORMAT = "pointing-1"  # raised when older files cannot be read any more
 SETTINGS, MODEL, STATE = "config.yaml", "model.safetensors", "training.safetensors"
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 OF_THE_CORPUS = (*LEXICON, *(name for names in HELD_OUT_FILES.values() for name in names))  # that a run copies
+CONFIDENCE = "confidence.json"  # how sure to be of its outputs
 STARTED_FROM = "started_from.json"  # of a run that began with the weights of another one
+
+
+class Header(BaseModel):
+    """What the header of a run's weights says, as far as it is read. Scores of the dev part may be of any kind."""
+
+    model_config = ConfigDict(strict=True)
+    update: Annotated[int, Field(ge=0)] | None = None
+    placeholders: Annotated[int, Field(ge=0, le=MOST_PLACEHOLDERS)] = 0
+    dev: dict[str, Any] = {}
 
 
 class Run(NamedTuple):
     """A trained model and what it needs to read and write words."""
 
     lexicon: Lexicon
-    model: Seq2Seq
+    model: EncoderDecoder
     about: dict[str, Any]  # of its weights: the update, the dev scores
 
     @property
@@ -51,10 +67,11 @@ class Run(NamedTuple):
         return self._replace(lexicon=self.lexicon.with_dictionary(path))
 
 
-def make_model(lexicon: Lexicon, sparse: bool = False) -> Seq2Seq:
+def make_model(lexicon: Lexicon, sparse: bool = False) -> EncoderDecoder:
     """The model that the settings describe, with its first weights. The only place that knows which kinds there are."""
     config = lexicon.config
-    return Seq2Seq(config.model, len(lexicon.source), len(lexicon.target), sparse, config.text.forms)
+    kind = Seq2Seq if config.model.kind.decoder == "gru" else Transformer
+    return kind(config.model, len(lexicon.source), len(lexicon.target), sparse, config.text.forms)
 
 
 def word_tensors(lexicon: Lexicon) -> dict[str, Vocabulary]:
@@ -67,7 +84,8 @@ def load_lexicon(folder: Path) -> Lexicon:
     """What a run reads and writes words with. Its settings name files as they are found from here."""
     config = found_files(run_settings(folder), _places_of_files(folder))
     # Runs made before vocabulary files listed the placeholders have their number in the header of their weights.
-    return Lexicon.load(folder, config, read_header(folder / MODEL).get("placeholders", 0))
+    header = checked(Header, read_header(folder / MODEL), folder / MODEL)
+    return Lexicon.load(folder, config, header.placeholders)
 
 
 def load_run(folder: str | Path) -> Run:
@@ -75,6 +93,8 @@ def load_run(folder: str | Path) -> Run:
     folder = Path(folder)
     lexicon = load_lexicon(folder)
     tensors, about = read_tensors(folder / MODEL)
+    with torch.device("meta"):  # costs nothing: a wrong width in the settings must not take all memory
+        check_tensors(tensors, dict(make_model(lexicon).named_parameters()), folder / MODEL)
     model = make_model(lexicon)
     put_tensors(tensors, dict(model.named_parameters()), folder / MODEL)
     if odd := [name for name, weight in model.named_parameters() if not weight.isfinite().all()]:
@@ -86,11 +106,7 @@ def run_settings(folder: Path) -> Config:
     """The settings that a run was made with."""
     check_is_run(folder)
     path = folder / SETTINGS
-    try:
-        values = yaml.safe_load(path.read_bytes())
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Misuse(f"cannot be read: {' '.join(str(error).split())}", path) from None
-    return checked(Config, values if isinstance(values, dict) else {}, path)
+    return checked(Config, read_settings(path), path)
 
 
 def check_is_run(folder: Path) -> None:
@@ -119,6 +135,12 @@ def _places_of_files(folder: Path) -> list[Path]:
     return [here, *above] if Path.cwd() in above else [*above, here]
 
 
+def own_files(folder: Path) -> list[Path]:
+    """The files of a run, which nothing else may take the place of."""
+    names = (SETTINGS, MODEL, STATE, METRICS, STARTED_FROM, MANIFEST, CONFIDENCE, *OF_THE_CORPUS)
+    return [folder / name for name in names if (folder / name).exists()]
+
+
 def check_free(folder: Path) -> None:
     """A new run takes the place of nothing but what a run left that was killed before its first checkpoint."""
     if (folder / PREPARED).exists():
@@ -139,7 +161,7 @@ def start_run(folder: Path, config: Config, corpus: Corpus, started_from: dict[s
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_parts(folder)
-    for old in (SETTINGS, MODEL, STATE, METRICS, STARTED_FROM):  # without its settings it is no run any more
+    for old in (MANIFEST, SETTINGS, MODEL, STATE, METRICS, STARTED_FROM):  # without its settings it is no run any more
         (folder / old).unlink(missing_ok=True)
     shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
     for name in OF_THE_CORPUS:
@@ -150,6 +172,7 @@ def start_run(folder: Path, config: Config, corpus: Corpus, started_from: dict[s
     if started_from is not None:
         write_text(folder / STARTED_FROM, json.dumps(started_from, indent=1) + "\n")
     plain = config.model_dump(mode="json")
+    describe(folder, (*OF_THE_CORPUS, STARTED_FROM))  # people may change the settings, of which each value is checked
     write_text(folder / SETTINGS, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
 
 
@@ -164,7 +187,7 @@ def remove_parts(folder: Path) -> None:
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """A safetensors file with `about` in its header, on the disk before it takes the old one's place."""
+    """A safetensors file with `about` in its header; the same tensors and facts always give the same bytes."""
     with whole_file(path) as part:
         try:
             plain = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
@@ -173,8 +196,19 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any])
             part.chmod(mode)  # safetensors puts a file of its own in the place, readable to nobody else
         except SafetensorError as error:
             raise OSError(None, str(error)) from None
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
+        _order_header(part)
+        announce(path, part)
+
+
+def _order_header(path: Path) -> None:
+    """Sorts the keys in the header of a safetensors file, which the library writes in an order of chance."""
+    with path.open("r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.dumps(json.loads(file.read(size)), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        ordered = header.encode().ljust(size)
+        if len(ordered) == size:  # as long as before, if spaces fill it up
+            file.seek(8)
+            file.write(ordered)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -193,24 +227,37 @@ def read_header(path: Path) -> dict[str, Any]:
 def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     if not path.exists():
         raise Misuse("there is no such checkpoint; has the run reached its first one?", path)
-    try:
+    with entering(path, "a whole checkpoint; it was cut off, or is another program's"):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        check_regular(path)
         with safe_open(path, "pt") as file:
             header = file.metadata() or {}
             if header.get("pointing") != FORMAT:
-                version = header.get("pointing", "none of ours")
+                version = shown(header.get("pointing", "none of ours"))
                 raise Misuse(f"this file is {version}; this version of pointing reads {FORMAT}", path)
-            yield file, json.loads(header["about"])
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise Misuse(f"not a whole checkpoint ({error}); it was cut off, or is another program's", path) from None
+            about = json.loads(header["about"])
+            if not isinstance(about, dict):
+                raise ValueError("its header is no object of JSON")
+            check_file(path)
+            yield file, about
 
 
 def put_tensors(tensors: dict[str, Tensor], places: dict[str, Tensor], path: Path) -> None:
     """Copies tensors where they belong; what is missing, too much or of another shape is refused."""
+    check_tensors(tensors, places, path)
+    for name, place in places.items():
+        place.data.copy_(tensors[name])
+
+
+def check_tensors(tensors: dict[str, Tensor], places: dict[str, Tensor], path: Path) -> None:
     if tensors.keys() != places.keys():
         odd = ", ".join(sorted(tensors.keys() ^ places.keys())[:3])
         raise Misuse(f"these weights are of another model: {odd} only on one side", path)
     for name, place in places.items():
+        if place.dtype != tensors[name].dtype:
+            kinds = f"{tensors[name].dtype} in the file, {place.dtype} in the model"
+            raise Misuse(f"these weights are of another model: {name} is {kinds}", path)
         if place.shape != tensors[name].shape:
             shapes = f"{tuple(tensors[name].shape)} in the file, {tuple(place.shape)} in the model"
             raise Misuse(f"these weights are of another model: {name} is {shapes}", path)
-        place.data.copy_(tensors[name])

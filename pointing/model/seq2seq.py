@@ -1,7 +1,7 @@
-"""The attentional encoder–decoder (paper §3), in the order data meets it, with the pointer softmax on top (§4).
+"""The paper's attentional decoder (§3) with the pointer softmax on top (§4).
 
 B batch, T target steps, J source positions; widths E embedding, S state, A annotation, R = E readout.
-`Seq2Seq` is one `Decoder` (model/decoder.py). A decoder of another kind can take its place.
+`Seq2Seq` is one `Decoder` (model/decoder.py); `transformer.py` has others.
 """
 
 from __future__ import annotations
@@ -12,86 +12,26 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pointing.config import Model
-from pointing.kernels import distinct_rows, sparse_rows
 from pointing.model.decoder import Predicted, of_parents
+from pointing.model.encoder import Embedding
+from pointing.model.encoder_decoder import EncoderDecoder, make_encoder, make_output
 from pointing.model.fast_output import FastOutput
 from pointing.model.fast_step import FastStep
 from pointing.model.form_head import FormHead
-from pointing.model.recurrence import Weights, conditional_gru, gru, step
-from pointing.pointer_softmax import AdditiveScores, AlwaysPoint, NeverPoint, PointerSoftmax, Switch, masked_log_softmax
-from pointing.text.forms import FORMS
-from pointing.text.vocabulary import UNK
-
-
-class Embedding(nn.Embedding):
-    """Words → vectors. With `sparse`, the gradient has one row for each different word of the batch, and no others."""
-
-    def forward(self, words: Tensor) -> Tensor:
-        if not self.sparse:
-            return super().forward(words)
-        different, row = words.unique(return_inverse=True)
-        return F.embedding(row, sparse_rows(self.weight, different))
-
-
-class Encoder(nn.Module):
-    """Bidirectional GRU (paper §3): annotations h_j = [→h_j ; ←h_j]."""
-
-    def __init__(
-        self, size: int, embedding: int, hidden: int, layers: int, dropout: float, sparse: bool, forms: bool
-    ) -> None:
-        super().__init__()
-        self.embedding = Embedding(size, embedding, sparse=sparse)
-        self.form = nn.Embedding(FORMS, embedding) if forms else None  # how the words are written
-        self.gru = nn.GRU(embedding, hidden, layers, bidirectional=True, dropout=dropout if layers > 1 else 0.0)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None) -> Tensor:
-        """The annotations (B, J, A). Those at padding have no meaning."""
-        run = self._by_library if x.is_cuda else self._by_hand
-        words = self.embedding(x.t())
-        if self.form is not None and x_form is not None:
-            words = words + self.form(x_form.t())
-        return run(self.dropout(words), x_mask.sum(1)).transpose(0, 1)
-
-    def _by_library(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """(J, B, A) from embedded words (J, B, E): cuDNN's loop."""
-        packed = pack_padded_sequence(x, lengths.cpu(), enforce_sorted=False)
-        h, _ = pad_packed_sequence(self.gru(packed)[0], total_length=len(x))
-        return h
-
-    def _by_hand(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The same with our own loop over both directions of a layer, which is faster on a CPU."""
-        J, B = x.shape[:2]
-        position = torch.arange(J, device=x.device).unsqueeze(1)
-        mirror = torch.where(position < lengths, lengths - 1 - position, position)  # (J, B), padding stays in its place
-        backwards = (mirror * B + torch.arange(B, device=x.device)).flatten()
-        for layer in range(self.gru.num_layers):
-            x = self.dropout(x) if layer else x
-            ahead, back = (self._weights(layer, way) for way in ("", "_reverse"))
-            mirrored = distinct_rows(x.flatten(0, 1), backwards).view_as(x)
-            gates = torch.stack([F.linear(x, *ahead[:2]), F.linear(mirrored, *back[:2])], 1)  # (J, 2, B, 3S)
-            start = x.new_zeros(2, B, self.gru.hidden_size)
-            states = gru(gates, start, torch.stack([ahead[2], back[2]]), torch.stack([ahead[3], back[3]]))
-            right, left = states.unbind(1)
-            x = torch.cat([right, distinct_rows(left.flatten(0, 1), backwards).view_as(right)], -1)
-        return x
-
-    def _weights(self, layer: int, way: str) -> list[Tensor]:
-        """The input's weight and bias, the state's weight and bias."""
-        names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-        return [self.gru.get_parameter(f"{name}_l{layer}{way}") for name in names]
+from pointing.model.recurrence import Weights, conditional_gru, step
+from pointing.model.transformer_encoder import TransformerEncoder
+from pointing.pointer_softmax import AdditiveScores, masked_log_softmax
 
 
 class Source(NamedTuple):
     """What the decoder keeps of the sources: computed once, read at every step."""
 
-    x: Tensor  # (B, J) word ids
     x_mask: Tensor  # (B, J)
     h: Tensor  # (B, J, A) annotations
     keys: Tensor  # (B, J, A) W h_j + b of the attention
+    words: Tensor | None = None  # (B, J, E) what copying each position feeds back; None: the unknown word
 
 
 class GRUState(NamedTuple):
@@ -121,10 +61,10 @@ class Decoder(nn.Module):
         self.attention = Attention(state, annotation)
         self.first, self.second = nn.GRUCell(embedding, state), nn.GRUCell(annotation, state)
 
-    def read(self, x: Tensor, x_mask: Tensor, h: Tensor) -> tuple[Source, Tensor]:
+    def read(self, x_mask: Tensor, h: Tensor) -> tuple[Source, Tensor]:
         """The source as every step needs it, and s_0 = tanh(W · mean of the annotations + b), (B, S)."""
         mean = (h * x_mask.unsqueeze(-1)).sum(1) / x_mask.sum(1, keepdim=True)
-        return Source(x, x_mask, h.contiguous(), self.attention.key(h)), torch.tanh(self.start(mean))
+        return Source(x_mask, h.contiguous(), self.attention.key(h)), torch.tanh(self.start(mean))
 
     def forward(self, y_prev: Tensor, s: Tensor, source: Source) -> tuple[Tensor, Tensor, Tensor]:
         """All steps, teacher-forced: s (B, T, S), c (B, T, A), log l (B, T, J)."""
@@ -146,8 +86,8 @@ class Decoder(nn.Module):
         return s, c, log_l
 
 
-class Seq2Seq(nn.Module):
-    """Encoder, decoder, deep output, pointer softmax. `settings.output` changes the output layer and nothing else.
+class Seq2Seq(EncoderDecoder):
+    """Encoder, GRU decoder, deep output, pointer softmax.
 
     With `sparse` the embeddings' gradients are sparse, as the shortlist's are with the large-vocabulary trick. With
     `forms` it reads and predicts how words are written.
@@ -158,9 +98,7 @@ class Seq2Seq(nn.Module):
     ) -> None:
         super().__init__()
         E, S = settings.embedding, settings.hidden
-        encoder = settings.encoder or S
-        A = 2 * encoder
-        self.encoder = Encoder(source_size, E, encoder, settings.encoder_layers, settings.dropout, sparse, forms)
+        self.encoder, A = make_encoder(settings, source_size, sparse, forms)
         self.embedding = Embedding(target_size, E, sparse=sparse)
         self.copied = nn.Linear(E, E) if settings.feed == "source" and settings.output != "softmax" else None
         self.decoder = Decoder(E, A, S)
@@ -170,57 +108,34 @@ class Seq2Seq(nn.Module):
             nn.Linear(A, E, bias=False),
         )
         self.dropout = nn.Dropout(settings.dropout)
-        switch: Switch | NeverPoint | AlwaysPoint
-        if settings.output == "pointer-softmax":
-            switch = Switch(A + S, S, activation=settings.switch.activation, residual=settings.switch.residual)
-        else:
-            switch = NeverPoint() if settings.output == "softmax" else AlwaysPoint()
-        # A model that has diverged computes NaN. It has to reach the loss, by which the trainer knows.
-        self.output = PointerSoftmax(target_size, E, switch, check_values=False)
+        self.output = make_output(settings, target_size, E, A + S, S)
         self.form_head = FormHead(E, E) if forms else None
-        self.apply(partial(_start_as_dl4mt_does, deviation=settings.init))
+        for part in self.children():
+            if not isinstance(part, TransformerEncoder):  # which has its own first weights
+                part.apply(partial(start_as_dl4mt_does, deviation=settings.init))
         attention = self.decoder.attention
         for layer in (attention.key, attention.query, self.decoder.start):
             _start_orthogonal_if_square(layer.weight)
-        if isinstance(switch, Switch):  # after `apply`, which sets all biases to 0
-            nn.init.constant_(switch.last.bias, settings.switch.bias)
-        if settings.tied and self.output.shortlist is not None:
-            self.output.shortlist.weight = self.embedding.weight
+        self.start_output(settings)
 
-    def forward(self, x: Tensor, x_mask: Tensor, y: Tensor, x_form: Tensor | None = None) -> Predicted:
+    def forward(
+        self, x: Tensor, x_mask: Tensor, y: Tensor, x_form: Tensor | None = None, place: Tensor | None = None
+    ) -> Predicted:
         """All steps of y (B, T), teacher-forced."""
-        source, s_0 = self.read(x, x_mask, x_form)
-        y_prev = F.pad(self.feed(y[:, :-1], x), (0, 0, 1, 0))  # (B, T, E); the first y_{t-1} is zeros
+        source, s_0 = self.read(x, x_mask, x_form, place)
+        y_prev = F.pad(self.feed(y[:, :-1], source.words), (0, 0, 1, 0))  # (B, T, E); the first y_{t-1} is zeros
         s, c, log_l = self.decoder(y_prev, s_0, source)
         return Predicted(self.readout(s, y_prev, c), torch.cat([c, s], -1), log_l)
 
-    def form_logits(self, readout: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
-        """(B, T, FORMS) how each word of y (B, T) is written."""
-        return None if self.form_head is None else self.form_head(readout, self.feed(y, x))
-
-    def for_search(self) -> GRUSearch:
-        if self.training:
-            raise ValueError("a model in training mode has dropout and noise: call eval() before a search")
+    def search_form(self) -> GRUSearch:
         return GRUSearch(self) if self.embedding.weight.is_cuda else FastGRUSearch(self)
 
-    def read(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None) -> tuple[Source, Tensor]:
+    def read(
+        self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None, place: Tensor | None = None
+    ) -> tuple[Source, Tensor]:
         """The source, and s_0 (B, S)."""
-        return self.decoder.read(x, x_mask, self.encoder(x, x_mask, x_form))
-
-    def feed(self, y: Tensor, x: Tensor) -> Tensor:
-        """y_{t-1} as the decoder reads it, (B, T, E), from words y (B, T): a target id, or V + the copied position.
-
-        A copied word that the target vocabulary has is fed back as itself. Another one is fed back as UNK, or with
-        `feed: source` as what the encoder read.
-        """
-        copied = y >= self.output.words
-        y_prev: Tensor = self.embedding(y.masked_fill(copied, UNK))
-        if self.copied is not None:
-            position = (y - self.output.words).clamp(min=0)
-            from_source = self.copied(self.encoder.embedding(x.gather(1, position)))
-            y_prev = torch.where(copied.unsqueeze(-1), from_source, y_prev)
-        fed: Tensor = self.dropout(y_prev)
-        return fed
+        source, s_0 = self.decoder.read(x_mask, self.encoder(x, x_mask, x_form, place))
+        return source._replace(words=self.read_words(x, x_mask, place)), s_0
 
     def readout(self, s: Tensor, y_prev: Tensor, c: Tensor) -> Tensor:
         """Deep output f_o (paper §3): tanh(W_s s_t + W_y y_{t-1} + W_c c_t + b)."""
@@ -234,8 +149,8 @@ class GRUSearch:
     def __init__(self, model: Seq2Seq) -> None:
         self.model, self.output, self.device = model, FastOutput(model.output), model.embedding.weight.device
 
-    def read(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None) -> GRUState:
-        source, s_0 = self.model.read(x, x_mask, x_form)
+    def read(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None, place: Tensor | None = None) -> GRUState:
+        source, s_0 = self.model.read(x, x_mask, x_form, place)
         nothing = s_0.new_zeros(len(x), 1, self.model.embedding.embedding_dim)
         return GRUState(source, s_0.unsqueeze(1), nothing, nothing)
 
@@ -247,10 +162,11 @@ class GRUSearch:
 
     def keep_sources(self, state: GRUState, live: Tensor) -> GRUState:
         source, *rest = state
-        return GRUState(Source(*(part[live] for part in source)), *(part[live] for part in rest))
+        kept = Source(*(None if part is None else part[live] for part in source))  # type: ignore[arg-type]
+        return GRUState(kept, *(part[live] for part in rest))
 
     def follow(self, state: GRUState, parent: Tensor, y: Tensor) -> tuple[GRUState, Tensor | None]:
-        model, y_prev = self.model, self.model.feed(y, state.source.x)
+        model, y_prev = self.model, self.model.feed(y, state.source.words)
         state = state._replace(s=of_parents(state.s, parent), y_prev=y_prev)
         if model.form_head is None:
             return state, None
@@ -279,7 +195,7 @@ def _start_orthogonal_if_square(weight: Tensor) -> None:
 
 
 @torch.no_grad()
-def _start_as_dl4mt_does(module: nn.Module, deviation: float) -> None:
+def start_as_dl4mt_does(module: nn.Module, deviation: float) -> None:
     """Weights from N(0, deviation²), square recurrent ones orthogonal, biases 0."""
     for name, weight in module.named_parameters(recurse=False):
         if name.startswith("bias"):

@@ -16,7 +16,8 @@ from pointing.generation.reader import LineReader
 from pointing.model.run import MODEL, Run
 from pointing.reproduce.experiments import Row
 from pointing.reproduce.runs import PlannedRun, PlannedRuns
-from pointing.system.files import digest, read_lines, write_text
+from pointing.system.border import digest
+from pointing.system.files import read_lines, write_text
 from pointing.text.entities import read_tags
 
 

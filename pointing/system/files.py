@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import gzip
 import io
@@ -9,8 +10,9 @@ import os
 import shutil
 import socket
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -18,9 +20,12 @@ from secrets import token_hex
 from typing import Any, cast
 
 from pointing.errors import Failure, Misuse
+from pointing.system.border import BYTES_AT_A_TIME, check_file, check_readable, check_regular
+from pointing.system.locks import sole_writer
 
 BOM = b"\xef\xbb\xbf"
-BYTES_AT_A_TIME = 1 << 20
+LONGEST_LINE = 1 << 24  # bytes; a file without line ends must not fill the memory
+LONGEST_NAME = 150  # bytes of a name that names of temporary files begin with
 
 
 def read_lines(path: str | Path) -> Iterator[bytes]:
@@ -35,7 +40,12 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
 def read_blocks(path: str | Path, lines: int) -> Iterator[list[bytes]]:
     """The same lines in lists of `lines` lines, with their line ends, which takes a third of the time."""
     with _open_bytes(Path(path)) as file:
-        while block := list(islice(file, lines)):
+        read, done = iter(partial(file.readline, LONGEST_LINE), b""), 0
+        while block := list(islice(read, lines)):
+            if max(map(len, block)) == LONGEST_LINE:
+                number = done + 1 + next(n for n, line in enumerate(block) if len(line) == LONGEST_LINE)
+                raise Misuse(f"this line has {LONGEST_LINE:,} bytes or more: is this text?", path, number)
+            done += len(block)
             yield block
 
 
@@ -44,8 +54,9 @@ def without_end(line: bytes) -> bytes:
 
 
 def count_lines(path: str | Path) -> int:
-    """The number of lines that `read_lines` gives, in a fraction of its time."""
+    """The number of lines that `read_lines` gives, in a fraction of its time. What is counted is read again later."""
     count, last = 0, b"\n"
+    check_regular(Path(path))
     with _open_bytes(Path(path)) as file:
         while piece := file.read(BYTES_AT_A_TIME):
             count += piece.count(b"\n")
@@ -53,21 +64,12 @@ def count_lines(path: str | Path) -> int:
     return count + (last != b"\n")
 
 
-def digest(path: str | Path) -> str:
-    """SHA-256 of a file's content: a copy of the file has the same."""
-    checksum = sha256()
-    try:
-        with Path(path).open("rb") as file:
-            while piece := file.read(BYTES_AT_A_TIME):
-                checksum.update(piece)
-    except OSError as error:
-        raise Misuse(f"cannot be read: {error.strerror}", path) from None
-    return checksum.hexdigest()
-
-
 @contextmanager
 def _open_bytes(path: Path) -> Iterator[io.BufferedReader]:
     """A plain or .gz file, open for reading, after its byte order mark; a file that cannot be read is misuse."""
+    check_readable(path)
+    if path.is_file():
+        check_file(path)
     try:
         with path.open("rb") as raw:
             unzipped = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
@@ -75,10 +77,6 @@ def _open_bytes(path: Path) -> Iterator[io.BufferedReader]:
             if file.peek(len(BOM)).startswith(BOM):
                 file.read(len(BOM))
             yield file
-    except FileNotFoundError:
-        raise Misuse("there is no such file", path) from None
-    except IsADirectoryError:
-        raise Misuse("this is a folder, not a file of lines", path) from None
     except PermissionError:
         raise Misuse("this file may not be read: check its permissions", path) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -115,38 +113,92 @@ def check_folder(path: str | Path, folder: Path | None = None) -> None:
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`, to write to. It is renamed to `path` if the block ends well, else removed."""
+    """A temporary path beside `path`, to write to. It is renamed to `path` if the block ends well, else removed.
+
+    Then it is on the disk, its name included: a power cut leaves the old file or the new one.
+    """
     path = Path(path)
     with _explain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{token_hex(4)}.part")
+        _remove_left_behind(path)
+        part = _part(path)
         part.touch(exist_ok=False)
         try:
             yield part
+            to_disk(part)
             part.replace(path)
+            to_disk(path.parent)
         finally:
             part.unlink(missing_ok=True)
 
 
 @contextmanager
 def whole_folder(path: str | Path) -> Iterator[Path]:
-    """A temporary folder beside `path`, to fill. It replaces `path` if the block ends well, else it is removed."""
+    """A temporary folder beside `path`, to fill. It replaces `path` if the block ends well, else it is removed.
+
+    Its files are on the disk before. One process at a time may do this. See also `finish_replacing`.
+    """
     path = Path(path).resolve()
-    with _explain_disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _explain_disk_errors(path), sole_writer(path, path.with_name(f".{path.name}.lock")):
         _remove_left_behind(path)
-        part = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.{token_hex(4)}.part")
+        part = _part(path)
         part.mkdir()
         try:
             yield part
-            old = part.with_suffix(".old.part")
-            old.mkdir()
+            for each in [*part.rglob("*"), part]:
+                to_disk(each)
+            old = part.with_suffix(OLD)
+            old.mkdir()  # from here on the new folder is known to be whole
             if path.exists():
                 path.replace(old / path.name)
             part.replace(path)
+            to_disk(path.parent)
             shutil.rmtree(old)
         finally:
             shutil.rmtree(part, ignore_errors=True)
+
+
+def finish_replacing(path: Path) -> None:
+    """Ends what `whole_folder` was killed in, between its two renames, when there was no folder of that name."""
+    if not path.exists():
+        for old in _left_behind(path, OLD):
+            part = old.with_name(f"{old.name.removesuffix(OLD)}.part")
+            if part.exists() and not path.exists():
+                part.replace(path)
+
+
+def to_disk(path: Path) -> None:
+    """Waits until what was written to a file, or the names in a folder, would survive a power cut."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # nothing of ours: a link to nowhere
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # devices, and folders of some file systems
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def keep_apart(
+    reads: Iterable[str | Path | None], writes: Iterable[str | Path | None], advice: str = "give another name"
+) -> None:
+    """Refuses to write a file, or to replace a folder, that is read, whatever the names by which both are called.
+
+    Every command asks here before it begins.
+    """
+    inputs = {Path(os.path.realpath(path)): path for path in reads if path is not None}
+    for path in writes:
+        if path is None:
+            continue
+        target = Path(os.path.realpath(path))
+        for real, name in inputs.items():
+            is_inside = target.is_dir() and real.is_relative_to(target)
+            if real == target or is_inside or (real.is_file() and target.is_file() and real.samefile(target)):
+                read = "which is read" if str(name) == str(path) else f"for {name} is read"
+                raise Misuse(f"this would be written over, {read}: {advice}", path)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -171,12 +223,39 @@ def _explain_disk_errors(path: Path) -> Iterator[None]:
         raise
 
 
-def _remove_left_behind(path: Path) -> None:
-    """Removes temporary folders beside `path` of processes of this machine that no longer exist: they were killed."""
-    for part in path.parent.glob(f".{glob.escape(path.name)}.{glob.escape(socket.gethostname())}.*.part"):
-        process = part.name.removeprefix(f".{path.name}.{socket.gethostname()}.").split(".")[0]
+OLD = ".old.part"  # ends the name of the folder that keeps the old one while it is replaced
+
+
+def _part(path: Path) -> Path:
+    """A free name beside `path`, which says whose it is."""
+    return path.with_name(f"{_begin_of_parts(path)}{os.getpid()}.{token_hex(4)}.part")
+
+
+def _begin_of_parts(path: Path) -> str:
+    name = path.name
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        name = sha256(os.fsencode(name)).hexdigest()[:16]
+    return f".{name}.{socket.gethostname()[:50]}."
+
+
+def _left_behind(path: Path, suffix: str = ".part") -> list[Path]:
+    """Temporary files and folders beside `path` of processes of this machine that no longer exist: they were killed."""
+    begin = _begin_of_parts(path)
+    found = []
+    for part in path.parent.glob(f"{glob.escape(begin)}*{suffix}"):
+        process = part.name.removeprefix(begin).split(".")[0]
         if process.isdecimal() and not _alive(int(process)):
+            found.append(part)
+    return found
+
+
+def _remove_left_behind(path: Path) -> None:
+    finish_replacing(path)
+    for part in _left_behind(path):
+        if part.is_dir():
             shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
 
 
 def _alive(process: int) -> bool:

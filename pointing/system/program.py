@@ -26,6 +26,11 @@ def _relative(path: Path) -> str:
     return quote(str(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else path))
 
 
+def is_first_process() -> bool:
+    """True in the one process that writes files and messages: the first of those that torchrun has started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def process_count() -> int:
     """How many processes torchrun has started, with this one; 1 without torchrun."""
     return int(os.environ.get("WORLD_SIZE", 1))

@@ -6,8 +6,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol, TypeVar
+
+from pointing.system.program import is_first_process
 
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 10.0
@@ -25,7 +27,7 @@ def progress(title: str, total: int | None, unit: str, done: int = 0) -> Iterato
 
     `done` steps were done by an earlier process: they count as progress, but not for the rate.
     """
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():
         with _bar(title, total, unit, done) as bar:
             yield bar
     else:
@@ -65,8 +67,13 @@ def following(bar: Progress, count: Callable[[], int], seconds: float = 0.5) -> 
 
 
 def say(text: str) -> None:
-    """Prints one line on stderr, without delay."""
-    print(text, file=sys.stderr, flush=True)
+    """Prints one line on stderr, without delay; of several processes only the first one speaks.
+
+    If nobody can hear it, the work goes on: standard error is closed, or its disk is full.
+    """
+    if sys.stderr is not None and is_first_process():
+        with suppress(OSError, ValueError):  # ValueError: it was closed by Python
+            print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager

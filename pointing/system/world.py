@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from pointing.errors import Misuse
+from pointing.errors import Deserted, Misuse
 from pointing.system.program import process_count
 
 Value = TypeVar("Value")
@@ -84,8 +84,18 @@ def processes(device: str = "auto") -> Iterator[Processes]:
     dist.init_process_group("nccl" if here.device.type == "cuda" else "gloo")
     try:
         yield here
+    except RuntimeError as error:
+        if not _is_of_distributed(error):
+            raise
+        raise Deserted("another process of this run has ended: see its message, or the system's log") from error
     finally:
         dist.destroy_process_group()
+
+
+def _is_of_distributed(error: RuntimeError) -> bool:
+    """True for what torch.distributed says when it cannot reach the other processes. Gloo's errors have no class."""
+    classes = tuple(getattr(dist, name) for name in ("DistError", "DistBackendError") if hasattr(dist, name))
+    return isinstance(error, classes) or "gloo" in str(error)
 
 
 def _device(name: str) -> torch.device:

@@ -12,20 +12,20 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pointing.errors import Misuse
 from pointing.system.progress import progress, track
 from pointing.text.dictionary import Dictionary, is_word
+from pointing.text.token_arrays import NOWHERE
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Integers = NDArray[np.integer[Any]]
+Floats = NDArray[np.float64]
 
-    Integers = NDArray[np.integer[Any]]
-    Floats = NDArray[np.float64]
-
+MIN_LINK = 0.2  # probability in both directions together that a link has to reach
 MAX_TOKENS = 200  # a side: longer sentence pairs are skipped, they say little about words and their cost is quadratic
 CELLS_AT_ONCE = 1 << 22  # cells in memory at a time
 
@@ -37,6 +37,13 @@ def induce(
     min_association: float = 0.1,
     min_count: int = 1,
 ) -> Dictionary:
+    """A dictionary of the associated words of a parallel corpus (`associated`)."""
+    if iterations < 1 or min_count < 1 or not 0 <= min_association <= 1:
+        raise Misuse("a dictionary needs iterations and min_count of at least 1, and min_association from 0 to 1")
+    return associated(estimate(pairs, iterations=iterations), min_association=min_association, min_count=min_count)
+
+
+def associated(estimates: Estimate, *, min_association: float = 0.1, min_count: int = 1) -> Dictionary:
     """The associated word pairs of a parallel corpus, each with the probability that copying should write the target.
 
     The association of a pair is links / sqrt(count of the source word * count of the target word): near 1 only for two
@@ -47,9 +54,6 @@ def induce(
     leave-one-out estimation: a pair that is seen once says nothing about other sentences. A pair of equal words stands
     for the copy, which needs no evidence: its probability is links / count.
     """
-    if iterations < 1 or min_count < 1 or not 0 <= min_association <= 1:
-        raise Misuse("a dictionary needs iterations and min_count of at least 1, and min_association from 0 to 1")
-    estimates = estimate(pairs, iterations=iterations)
     source_count, target_count = estimates.source_count[estimates.source], estimates.target_count[estimates.target]
     association = estimates.links / np.sqrt(source_count * target_count)  # (P,)
     frequent = np.minimum(source_count, target_count) >= min_count
@@ -89,6 +93,7 @@ class Estimate(NamedTuple):
     forward: Floats  # (P,) p(target | source)
     backward: Floats  # (P,) p(source | target)
     links: Floats  # (P,) expected number of links in the corpus
+    linked: Integers  # (tokens,) for each target token of all pairs its source position, or NOWHERE
 
 
 def estimate(
@@ -99,7 +104,7 @@ def estimate(
     The probability of a link is the product of both directions' posteriors (agreement, Liang et al. 2006). In one
     direction alone, rare words attract target words that no other word explains; in both directions they seldom do.
     """
-    sources, targets = _intern(pairs)
+    sources, targets, linked = _intern(pairs)
     blocks = list(_blocks(sources, targets))
     keys = _co_occurrences(blocks)
     source, target = (keys >> 32).astype(np.int32), keys.astype(np.int32)  # the lower half
@@ -122,13 +127,16 @@ def estimate(
                     np.add.at(forward.counts, pair, by_forward.ravel())
                     np.add.at(backward.counts, pair, by_backward.ravel())
                 else:
-                    np.add.at(links, pair, (by_forward * by_backward).ravel())
+                    both = by_forward * by_backward
+                    np.add.at(links, pair, both.ravel())
+                    best = np.where(both.max(2) >= MIN_LINK, both.argmax(2), NOWHERE)  # (n, J)
+                    linked[targets.origin[block.sentences, None] + np.arange(best.shape[1])] = best
                 bar.advance(block.cells)
             if iterations_left:
                 forward.maximise()
                 backward.maximise()
     counts = np.bincount(sources.tokens), np.bincount(targets.tokens)
-    return Estimate(sources.words, targets.words, *counts, source, target, forward.p, backward.p, links)
+    return Estimate(sources.words, targets.words, *counts, source, target, forward.p, backward.p, links, linked)
 
 
 class _Direction:
@@ -165,25 +173,35 @@ class _Side(NamedTuple):
     tokens: Integers
     starts: Integers
     lengths: Integers
+    origin: Integers  # where each sentence begins among the tokens of all pairs, also of those that were left out
 
     def rows(self, sentences: Integers) -> Integers:
         """The tokens of n sentences of equal length, (n, length)."""
         return self.tokens[self.starts[sentences, None] + np.arange(self.lengths[sentences[0]])]
 
 
-def _intern(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[_Side, _Side]:
-    """Both languages as ids, without the sentence pairs that are empty or too long."""
-    sides = [(dict[str, int](), array("i"), array("i")) for _ in range(2)]  # ids, tokens, lengths
+def _intern(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[_Side, _Side, Integers]:
+    """Both languages as ids, without the sentence pairs that are empty or too long; and all target tokens, NOWHERE."""
+    sides = [(dict[str, int](), array("i"), array("i"), array("q")) for _ in range(2)]  # ids, tokens, lengths, origin
+    read = [0, 0]  # tokens of both sides
     for pair in track(pairs, "reading sentence pairs", None, "pairs"):
         if all(0 < len(words) <= MAX_TOKENS for words in pair):
-            for words, (ids, tokens, lengths) in zip(pair, sides, strict=True):
+            for words, (ids, tokens, lengths, origin), before in zip(pair, sides, read, strict=True):
                 tokens.extend([ids.setdefault(word, len(ids)) for word in words])
                 lengths.append(len(words))
+                origin.append(before)
+        read = [before + len(words) for before, words in zip(read, pair, strict=True)]
     source, target = (
-        _Side(list(ids), np.asarray(tokens), np.cumsum(lengths, dtype=np.int64) - lengths, np.asarray(lengths))
-        for ids, tokens, lengths in sides
+        _Side(
+            list(ids),
+            np.asarray(tokens),
+            np.cumsum(lengths, dtype=np.int64) - lengths,
+            np.asarray(lengths),
+            np.asarray(origin),
+        )
+        for ids, tokens, lengths, origin in sides
     )
-    return source, target
+    return source, target, np.full(read[1], NOWHERE, np.int16)
 
 
 def _namesakes(source: _Side, target: _Side) -> Integers:
@@ -197,6 +215,7 @@ class _Block(NamedTuple):
 
     source: Integers  # (n, I)
     target: Integers  # (n, J)
+    sentences: Integers  # (n,) their numbers
 
     @property
     def cells(self) -> int:
@@ -220,7 +239,8 @@ def _blocks(source: _Side, target: _Side) -> Iterator[_Block]:
     for same_shape in np.split(order, np.flatnonzero(np.diff(shapes[order])) + 1) if len(order) else []:
         n = max(1, CELLS_AT_ONCE // int(source.lengths[same_shape[0]] * target.lengths[same_shape[0]]))
         for start in range(0, len(same_shape), n):
-            yield _Block(source.rows(same_shape[start : start + n]), target.rows(same_shape[start : start + n]))
+            sentences = same_shape[start : start + n]
+            yield _Block(source.rows(sentences), target.rows(sentences), sentences)
 
 
 def _co_occurrences(blocks: Sequence[_Block]) -> Integers:

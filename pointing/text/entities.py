@@ -7,10 +7,12 @@ to right in the source, and the same word has the same number. An output number 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pointing.errors import Misuse, missing_extra
+from pointing.system.border import entering
 from pointing.system.files import count_lines, read_text
 from pointing.text.tokenizer import Tokens
 
@@ -122,15 +124,17 @@ class SpacyTagger:
     """Entities by a spaCy pipeline (an extra), for lines that come without tags."""
 
     def __init__(self, pipeline: str) -> None:
+        """`pipeline` is a folder, or a package that says of itself that it is a pipeline; no other one is imported."""
         try:
             import spacy
         except ImportError:
             raise missing_extra("spaCy", "entities") from None
-        try:
-            self.pipeline: Any = spacy.load(pipeline)
-        except OSError:
-            what = f"there is no spaCy pipeline {pipeline}: python -m spacy download {pipeline}"
-            raise Misuse(f"pointers.tagger: {what}") from None
+        is_folder = (Path(pipeline) / "config.cfg").is_file()
+        if not is_folder and pipeline not in {package.name for package in entry_points(group="spacy_models")}:
+            what = f"there is no spaCy pipeline {pipeline[:60]}"
+            raise Misuse(f"pointers.tagger: {what}: python -m spacy download {pipeline[:60]}")
+        with entering(pipeline, "a spaCy pipeline that can be loaded"):
+            self.pipeline: Any = spacy.load(Path(pipeline) if is_folder else pipeline)
 
     def __call__(self, line: str, tokens: Tokens) -> list[str]:
         """A tag for each of our own tokens: the label of the entity that shares a character with it."""

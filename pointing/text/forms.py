@@ -20,6 +20,7 @@ SPACES = (" ", "", "\u00a0", "\u202f")  # what may stand before a word; the last
 SPACE, JOINED, NO_BREAK, NARROW = range(4)
 AS_IT_IS, LOWER, CAPITAL, UPPER = range(4)  # how the base becomes the written word; CAPITAL: its first letter
 FORMS = 16  # 4 · space + case
+WITHIN_WORD = 4 * JOINED + AS_IT_IS  # of a further piece of a word
 MIXED = LOWER  # of a source word, which has no base: capitals inside the word
 
 

@@ -81,8 +81,20 @@ def language_of_name(name: str) -> str | None:
 
 def language_of_text(lines: Iterable[str]) -> str | None:
     """The language whose common words the lines have; None if there is no clear one, as in scripts without a list."""
+    words, counts = _count_common(lines)
+    (code, most), (_, next_most) = counts[:2]
+    return code if words and most >= LEAST_SHARE * words and most >= LEAST_LEAD * next_most else None
+
+
+def language_scores(lines: Iterable[str]) -> list[tuple[str, float]]:
+    """Languages with common words in the lines, best first; each with its part of all common words that were found."""
+    _, counts = _count_common(lines)
+    total = sum(count for _, count in counts)
+    return [(code, count / total) for code, count in counts if count]
+
+
+def _count_common(lines: Iterable[str]) -> tuple[int, list[tuple[str, int]]]:
+    """How many words the lines have, and of each language how many of them are its common words, most first."""
     words = Counter(word for line in lines for word in re.findall(r"[^\W\d_]+", line.lower()))
-    total = sum(words.values())
-    counts = sorted(((sum(words[w] for w in common), code) for code, common in _WORDS.items()), reverse=True)
-    (most, code), (next_most, _) = counts[:2]
-    return code if total and most >= LEAST_SHARE * total and most >= LEAST_LEAD * next_most else None
+    counts = [(sum(words[word] for word in common), code) for code, common in _WORDS.items()]
+    return sum(words.values()), [(code, count) for count, code in sorted(counts, reverse=True)]

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pointing.errors import Misuse, missing_extra
+from pointing.system.border import read_text_file
 from pointing.system.files import write_text
 from pointing.text.forms import JOINED
 from pointing.text.protected import is_protected
@@ -82,10 +83,7 @@ class Merges:
 
     @classmethod
     def load(cls, path: Path) -> Merges:
-        try:
-            first, *lines = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise Misuse(f"these merges of subwords cannot be read ({error})", path) from None
+        first, *lines = read_text_file(path, "merges of subwords").removesuffix("\n").split("\n")
         if first != FORMAT:
             raise Misuse(f"not merges of subwords as this version of pointing has them: no {FORMAT} on top", path)
         pairs = []

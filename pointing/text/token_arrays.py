@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from itertools import chain, count
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Value = TypeVar("Value", bound=Hashable)
+NOWHERE = -1  # the position of what stands nowhere
 WHITE_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # of code points; there is none behind U+3000
 
 
@@ -216,9 +217,14 @@ def unique_numbers(values: Sequence[Value]) -> tuple[list[Value], Ints]:
     return list(numbers), places
 
 
-def running_sums(value: Longs) -> Longs:
+def running_sums(value: npt.NDArray[Any]) -> Longs:
     """0, then the sum of the first value, of the first two, …: one number more than there are values."""
-    return np.concatenate([[0], np.cumsum(value)])
+    return np.concatenate([[0], np.cumsum(value, dtype=np.int64)])
+
+
+def sums_of_groups(value: npt.NDArray[Any], group: Ints) -> Longs:
+    """The sum of each group's values; `group` has the sizes of the groups."""
+    return np.diff(running_sums(value)[running_sums(group)])
 
 
 def sums_within_groups(value: Longs, group: Longs) -> Longs:

@@ -337,14 +337,6 @@ def _unspaced(character: str) -> bool:
     return _SHAPES[ord(character)] in "字ア" or character in "、。，．：；！？（）「」『』【】《》〈〉・…"
 
 
-_COMMAND = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-def visible(text: str) -> str:
-    """The text without characters that could command a terminal, or make a page invalid: � takes their place."""
-    return _COMMAND.sub("�", text)
-
-
 def subscript(number: int) -> str:
     """A number in small digits below the line, to be shown behind a word."""
     return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pointing.errors import Misuse
+from pointing.errors import Misuse, shown
+from pointing.system.border import read_text_file
 from pointing.system.files import write_text
 from pointing.text.entities import placeholder
 from pointing.text.protected import is_protected, kind_word
@@ -20,6 +21,8 @@ from pointing.text.subwords import Merges, learn_merges
 
 EOS, UNK = 0, 1
 MERGES = ".merges"
+LONGEST_COUNT = 18  # digits
+MOST_PLACEHOLDERS = 100_000
 FIRST = 2  # placeholders come next, then words, the most frequent first
 
 
@@ -39,6 +42,8 @@ class Vocabulary:
         """
         self.words, self.counts, self.placeholders, self.merges = list(words), list(counts), placeholders, merges
         self.writings = {word: writings[word] for word in self.words if writings and word in writings}
+        if placeholders > MOST_PLACEHOLDERS:
+            raise Misuse(f"a vocabulary has at most {MOST_PLACEHOLDERS:,} placeholders, not {shown(placeholders)}")
         start = FIRST + placeholders
         self._ids = {word: start + rank for rank, word in enumerate(self.words)}
         self._ids |= {placeholder(number): FIRST + number - 1 for number in range(1, placeholders + 1)}
@@ -87,15 +92,13 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path, unlisted_placeholders: int = 0) -> Vocabulary:
         """What `save` wrote. Files of earlier versions do not list their placeholders: the caller says how many."""
-        try:
-            whole = path.read_bytes().decode("utf-8")  # not by read_text: a first word may begin with U+FEFF
-        except (OSError, UnicodeDecodeError) as error:
-            raise Misuse(f"this vocabulary cannot be read ({error})", path) from None
+        whole = read_text_file(path, "a vocabulary")  # not by read_text: a first word may begin with U+FEFF
         words, counts, writings, placeholders = [], [], {}, 0
         for line, text in enumerate(whole.removesuffix("\n").split("\n") if whole else [], 1):
             word, tab, rest = text.partition("\t")
             count, tab_again, writing = rest.partition("\t")
-            if not word or not tab or not count.isdecimal() or (tab_again and not writing):
+            is_count = count.isascii() and count.isdecimal() and len(count) <= LONGEST_COUNT
+            if not word or not tab or not is_count or (tab_again and not writing):
                 raise Misuse("not a word, a tab and its count", path, line)
             if word == placeholder(line) and placeholders == line - 1:
                 placeholders = line
@@ -120,21 +123,31 @@ class Vocabulary:
         """
         frequent = {word: n for word, n in counts.items() if n >= min_count and not word.startswith(" ")}
         if kinds:
-            of_kinds: Counter[str] = Counter()
-            for word, count in counts.items():
-                if is_protected(word):
-                    of_kinds[kind_word(word)] += count
-            frequent |= of_kinds
+            frequent |= _counts_of_kinds(counts)
         ranked = _ranked(frequent)[: None if size is None else max(0, size - FIRST)]
         return cls(ranked, [frequent[word] for word in ranked], placeholders)
 
     @classmethod
-    def of_pieces(cls, counts: Mapping[str, int], size: int, min_count: int) -> Vocabulary:
-        """All pieces that merges of the counted words make: `size` ids, EOS and UNK counted; no protected spans."""
+    def of_pieces(cls, counts: Mapping[str, int], size: int, min_count: int, kinds: bool = False) -> Vocabulary:
+        """All pieces that merges of the counted words make: `size` ids, EOS and UNK counted; no protected spans.
+
+        With `kinds` each kind of protected spans is a word.
+        """
         words = {word: count for word, count in counts.items() if not is_protected(word)}
-        merges, pieces = learn_merges(words, size - FIRST, min_count)
+        of_kinds = _counts_of_kinds(counts) if kinds else {}
+        merges, pieces = learn_merges(words, max(1, size - FIRST - len(of_kinds)), min_count)
+        pieces |= of_kinds
         ranked = _ranked(pieces)
         return cls(ranked, [pieces[piece] for piece in ranked], merges=merges)
+
+
+def _counts_of_kinds(counts: Mapping[str, int]) -> Counter[str]:
+    """How often each kind of protected spans occurs."""
+    of_kinds: Counter[str] = Counter()
+    for word, count in counts.items():
+        if is_protected(word):
+            of_kinds[kind_word(word)] += count
+    return of_kinds
 
 
 def _ranked(counts: Mapping[str, int]) -> list[str]:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pointing.errors import Misuse
 from pointing.model.run import METRICS, check_is_run
+from pointing.system.border import read_bytes
 from pointing.system.files import write_text
 from pointing.system.progress import say
 
+LARGEST_JOURNAL = 1 << 32  # bytes
+
 
 class Journal:
-    """Writes one line of JSON for every event. When a run resumes at an update, later lines are dropped."""
+    """Writes one line of JSON for every event. When a run resumes at an update, later lines are dropped.
+
+    Damaged lines go, too: the checkpoint knows all that the run needs.
+    """
 
     def __init__(self, folder: Path, update: int = 0) -> None:
         self.path = folder / METRICS
@@ -31,17 +38,35 @@ class Journal:
             for name, number in _flat(numbers):
                 self.board.add_scalar(f"{event}/{name}", number, update)
 
+    def keep(self) -> None:
+        """Waits until all events are on the disk: a checkpoint must not know of more than the journal."""
+        os.fsync(self.file.fileno())
+
     def close(self) -> None:
         self.file.close()
-        if self.board is not None:
+        if self.board is not None and self.path.exists():  # else the folder is gone, and the board's files with it
             self.board.close()
 
 
 def read_journal(folder: Path) -> list[dict[str, Any]]:
-    """The events of a run so far. A last line that was cut off is ignored."""
+    """The events of a run so far. Damaged lines are left out, which is said; a last one that is not ended, silently."""
     path = folder / METRICS
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-    return [json.loads(line) for line in lines]
+    events, damaged = [], []
+    lines = read_bytes(path, LARGEST_JOURNAL).split(b"\n") if path.exists() else [b""]
+    for number, line in enumerate(lines, 1):
+        if number == len(lines) and b"\0" not in line:
+            break
+        try:
+            event = json.loads(line)
+            if not (isinstance(event["event"], str) and type(event["update"]) is int):
+                raise ValueError("no event of ours")
+            events.append(event)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            damaged.append(number)
+    if damaged:
+        rest = f" and {len(damaged) - 1:,} more" if len(damaged) > 1 else ""
+        say(f"{path}:{damaged[0]}: this line{rest} of the journal cannot be read, and is left out")
+    return events
 
 
 def learning_curve(folder: Path, measure: str) -> list[tuple[float, float]]:

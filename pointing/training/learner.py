@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ from pointing.corpus.examples import Batch, Corpus
 from pointing.corpus.vectors import load_vectors
 from pointing.errors import Misuse
 from pointing.model.decoder import not_training
-from pointing.model.loss import form_log_likelihood, log_likelihood
+from pointing.model.encoder_decoder import EncoderDecoder
+from pointing.model.loss import objective
 from pointing.model.run import make_model
-from pointing.model.seq2seq import Seq2Seq
 from pointing.system.world import Processes
 from pointing.training.optimizers import build_optimizer, clip_gradients, learning_rate
 
@@ -43,6 +44,7 @@ class Learner:
         self.model = _first_model(config, corpus, processes)
         self.parameters: dict[str, Tensor] = dict(self.model.named_parameters())
         self.optimizer = build_optimizer(self.parameters.values(), config.training)
+        self.averages = _copies(self.parameters) if config.training.average else {}  # of weights, with training.average
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=config.training.precision == "float16")
         self.target_size = len(corpus.lexicon.target)
         self.translations = CandidateTranslations.of_lexicon(corpus.lexicon)
@@ -50,8 +52,7 @@ class Learner:
     def learn(self, batches: list[Batch], update: int, flags: Sequence[bool] = ()) -> Update:
         """One update from the batches of all processes. A flag is returned as True if any process raised it.
 
-        The loss is the negative log-likelihood of an example, averaged over all examples of the batches: of its words
-        and, if they are learned, of their forms.
+        The loss is the negative objective of an example, averaged over all examples of the batches.
         """
         precision, device = self.settings.precision, self.processes.device
         examples = sum(len(batch.rows) for batch in batches)
@@ -60,12 +61,11 @@ class Learner:
         for batch in batches:
             part = batch.part(self.processes.rank, self.processes.world_size).to(device)
             with torch.autocast(device.type, DTYPES[precision], enabled=precision != "float32"):
-                predicted = self.model(part.x, part.x_mask, part.y, part.x_form)
-                log_p = log_likelihood(self.config, self.model, predicted, part, words)
-                forms = form_log_likelihood(self.model, predicted, part)
+                predicted = self.model(part.x, part.x_mask, part.y, part.x_form, part.place)
+                log_p, others = objective(self.config, self.model, predicted, part, words)
             loss = -log_p.sum() / examples
-            if forms is not None:
-                loss = loss - forms.sum() / examples
+            for other in others:
+                loss = loss - other.sum() / examples
             self.scaler.scale(loss).backward()
             sums += torch.stack([loss.detach().double() * examples, part.mask.sum().double()])
         self.processes.sum_gradients(self.parameters)
@@ -88,7 +88,18 @@ class Learner:
             for name, p in self.parameters.items()
             for statistic, tensor in self.optimizer.state[p].items()
         }
-        return {f"model.{name}": p for name, p in self.parameters.items()} | statistics
+        averages = {f"average.{name}": tensor for name, tensor in self.averages.items()}
+        return {f"model.{name}": p for name, p in self.parameters.items()} | statistics | averages
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """The model has its averaged weights, if it has any; afterwards those that it learns on with."""
+        learned = _copies(self.parameters) if self.averages else {}
+        _put(self.averages, self.parameters)
+        try:
+            yield
+        finally:
+            _put(learned, self.parameters)
 
     def counters(self) -> dict[str, Any]:
         """What else the next update depends on: the optimiser's steps, and the scale of float16 gradients."""
@@ -107,6 +118,14 @@ class Learner:
         each = [candidates(batch, size, self.target_size, self.translations) for batch in batches]
         return (each[0] if len(each) == 1 else torch.cat(each).unique()).to(self.processes.device)
 
+    @torch.no_grad()
+    def _average(self) -> None:
+        """Moves the averages towards the weights; by more in the first updates, to forget where they began."""
+        if self.averages:
+            steps = self.optimizer.param_groups[0]["step"]
+            kept = min(self.settings.average, (1 + steps) / (10 + steps))
+            torch._foreach_lerp_(list(self.averages.values()), list(self.parameters.values()), 1 - kept)
+
     def _step(self, rate: float) -> float | None:
         """Clips the gradient, changes the weights by it and forgets it. Returns its norm; None if it overflowed."""
         self.optimizer.param_groups[0]["lr"] = rate
@@ -116,11 +135,23 @@ class Learner:
         self.scaler.step(self.optimizer)  # does nothing if a float16 gradient overflowed
         self.scaler.update()
         self.optimizer.zero_grad()
+        self._average()
         overflowed = self.scaler.get_scale() < scale
         return None if overflowed and scale > 1 else norm  # a scale of 1 cannot be the reason
 
 
-def _first_model(config: Config, corpus: Corpus, processes: Processes) -> Seq2Seq:
+@torch.no_grad()
+def _copies(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: p.detach().clone() for name, p in parameters.items()}
+
+
+@torch.no_grad()
+def _put(values: dict[str, Tensor], parameters: dict[str, Tensor]) -> None:
+    for name, value in values.items():
+        parameters[name].copy_(value)
+
+
+def _first_model(config: Config, corpus: Corpus, processes: Processes) -> EncoderDecoder:
     """The untrained model: the same weights in every process, and different noise after that."""
     settings = config.training
     if settings.threads is not None:
@@ -134,7 +165,7 @@ def _first_model(config: Config, corpus: Corpus, processes: Processes) -> Seq2Se
 
 
 @torch.no_grad()
-def _start_from_vectors(model: Seq2Seq, corpus: Corpus) -> None:
+def _start_from_vectors(model: EncoderDecoder, corpus: Corpus) -> None:
     """Copies the corpus's pre-trained embeddings, if it has any; a word without a vector keeps its random one."""
     for side, table in (("source", model.encoder.embedding.weight), ("target", model.embedding.weight)):
         path = corpus.folder / f"{side}.vectors.npy"

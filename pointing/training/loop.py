@@ -6,7 +6,7 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,10 @@ from pointing.corpus.statistics import corpus_warnings
 from pointing.errors import Failure, Misuse, Stopped
 from pointing.evaluation.calibration import calibrate_trained
 from pointing.model.decoder import not_training
-from pointing.model.run import MODEL, SETTINGS, STATE, check_free, read_header, start_run, write_tensors
+from pointing.model.run import MODEL, OF_THE_CORPUS, SETTINGS, STATE, check_free, read_header, start_run, write_tensors
+from pointing.settings_file import named_files
+from pointing.system.files import keep_apart
+from pointing.system.locks import Lock, sole_writer
 from pointing.system.progress import Progress, progress, say
 from pointing.system.world import Processes, processes
 from pointing.training.journal import Journal
@@ -47,20 +50,37 @@ def train(
     `start` is the folder of another run, whose vocabularies and best weights a new run begins with.
     """
     check_one_of(start, resume)
-    with processes(config.training.device) as world:
+    if resume and not (folder / SETTINGS).exists():
+        raise Misuse("there is no run to resume in this folder", folder)
+    keep_apart(named_files(config), [] if resume else [folder / name for name in OF_THE_CORPUS])
+    with processes(config.training.device) as world, _lock(world, folder) as lock:
         begins_with = read_start(start, keep_vocabulary, folder, config)
         if not resume:
             check_free(folder)
-        elif not (folder / SETTINGS).exists():
-            raise Misuse("there is no run to resume in this folder", folder)
+        if folder.resolve() == corpus.resolve():
+            raise Misuse("a run and its corpus need a folder each: choose others with --out and --corpus", folder)
         base = begins_with.base if begins_with is not None else resumed_vocabularies(folder) if resume else None
         prepared = _first_process_first(world, lambda: prepare(config, corpus, base=base)[0])
         for warning in corpus_warnings(prepared, config) if world.first else ():
             say(f"warning: {warning}")
-        state = Trainer(config, prepared, folder, world, resume, begins_with).run()
-    if world.first:  # the other processes are done
-        calibrate_trained(folder, config, world.device)
+        state = Trainer(config, prepared, folder, world, resume, begins_with, lock).run()
+        world.gather(None)
+        if world.first:  # the other processes are done
+            calibrate_trained(folder, config, world.device)
+            check_still_there(folder, lock)
     return _summary(state, config.training, folder) if world.first else None
+
+
+def _lock(world: Processes, folder: Path) -> AbstractContextManager[Lock | None]:
+    """The right to write into the run's folder, which the first process holds for all."""
+    return sole_writer(folder) if world.first else nullcontext()
+
+
+def check_still_there(folder: Path, lock: Lock | None) -> None:
+    """Stops a run whose folder somebody has taken away: what it writes now would be in no run."""
+    if lock is not None and not lock.holds():
+        what = f"the run's folder, or {lock.path.name} in it, was removed or moved while the run was training"
+        raise Failure(f"{folder}: {what}: it stops here, and what it has learned since its last checkpoint is lost")
 
 
 def _summary(state: State, settings: Training, folder: Path) -> dict[str, Any]:
@@ -91,7 +111,9 @@ class Trainer:
         processes: Processes,
         resume: bool,
         start: Start | None = None,
+        lock: Lock | None = None,
     ) -> None:
+        self.lock = lock
         settings = self.settings = config.training
         self.config, self.corpus, self.folder, self.processes = config, corpus, folder, processes
         train, self.dev = _splits(corpus)
@@ -135,6 +157,7 @@ class Trainer:
                     flags = bool(signals), self._should_save()
                     accumulated = list(islice(batches, settings.accumulate))
                     update = self.learner.learn(accumulated, state.update + 1, flags)
+                    check_still_there(self.folder, self.lock)
                     self._count(update)
                     self._note(update, bar)
                     stop, save = update.flags
@@ -214,29 +237,35 @@ class Trainer:
     def _validate(self) -> None:
         """Measures the model on the dev part; keeps its weights as the run's model if they are the best so far."""
         start, state, settings = time.monotonic(), self.state, self.settings
-        with not_training(self.learner.model):
+        with not_training(self.learner.model), self.learner.averaged():
             numbers = validate(self.config, self.learner.model, self.dev, self.processes)
             if not math.isfinite(numbers["nll"]):
                 self._check(numbers["nll"], 0.0)
             if self.processes.first:
                 outputs = self.samples.outputs()
                 numbers |= self.samples.scores()
-        loss = numbers["nll"] if settings.select == "nll" else -numbers.get(str(settings.score), 0.0)
-        loss = self.processes.gather(loss)[0]  # only the first process knows the score
-        better = loss < state.best
+            loss = numbers["nll"] if settings.select == "nll" else -numbers.get(str(settings.score), 0.0)
+            loss = self.processes.gather(loss)[0]  # only the first process knows the score
+            better = loss < state.best
+            if self.processes.first:
+                check_still_there(self.folder, self.lock)
+                if better:
+                    about = {"update": state.update, "dev": numbers}
+                    write_tensors(self.folder / MODEL, self.learner.parameters, about)
         state.waited = 0 if better else state.waited + 1
         if better:
             state.best, state.best_update = loss, state.update
         seconds = time.monotonic() - start
         if self.journal is not None:
-            if better:
-                write_tensors(self.folder / MODEL, self.learner.parameters, {"update": state.update, "dev": numbers})
             self.journal.note("validation", state.update, {**numbers, "best": better, "seconds": seconds})
             self.samples.show(outputs, self.journal, state.update)
             say(_validation_line(state.update, numbers, better))
         self.last_note += seconds  # words per second are of training alone
 
     def _save(self) -> None:
+        check_still_there(self.folder, self.lock)
+        if self.journal is not None:
+            self.journal.keep()
         now = time.monotonic()
         self.state.seconds, self.last_save = self.state.seconds + now - self.last_save, now
         save_checkpoint(self.folder, self.state, self.learner, self.made_from, self.processes)

@@ -11,17 +11,17 @@ from pointing.evaluation.measures import words_in_form
 from pointing.evaluation.metrics import rouge, tokenised_bleu
 from pointing.generation.generator import Generator
 from pointing.generation.output import Output
+from pointing.model.encoder_decoder import EncoderDecoder
 from pointing.model.run import Run
-from pointing.model.seq2seq import Seq2Seq
 from pointing.system.progress import say
-from pointing.text.tokenizer import visible
+from pointing.system.terminal import visible
 from pointing.training.journal import Journal
 
 
 class Samples:
     """Makes outputs of the model as it is now. The examples shown are the first ones with a word to copy, if any."""
 
-    def __init__(self, config: Config, corpus: Corpus, dev: Split, model: Seq2Seq) -> None:
+    def __init__(self, config: Config, corpus: Corpus, dev: Split, model: EncoderDecoder) -> None:
         self.config, self.dev = config, dev
         self.generator = Generator(Run(corpus.lexicon, model, {}))
         count = config.training.samples

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from pointing.corpus.base import Base
 from pointing.corpus.lexicon import Lexicon
 from pointing.errors import Misuse
 from pointing.model.run import SETTINGS, STARTED_FROM, STATE, Run, load_lexicon, load_run, run_settings
+from pointing.system.border import entering, read_object
 from pointing.training.state import dotted_keys
 from pointing.training.taken import Taken
 
@@ -135,9 +135,10 @@ def resumed_vocabularies(folder: Path) -> Base | None:
 def read_record(folder: Path) -> dict[str, Any]:
     """What `Start.record` gave, as the run has kept it."""
     path = folder / STARTED_FROM
-    try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        record["vocabularies"]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise Misuse(f"this is not what a run that began with --from writes ({error!r})", path) from None
+    kind = "what a run that began with --from writes"
+    record = read_object(path, kind)
+    with entering(path, kind):
+        if not isinstance(record["vocabularies"], str):
+            raise ValueError("vocabularies should be text")
+        lines(record)  # has whatever is said of it
     return record

@@ -6,29 +6,38 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from pointing.config import Config, Training, idle_settings
-from pointing.errors import Misuse
+from pointing.config import Config, Training, checked
+from pointing.errors import Misuse, shown
+from pointing.idle_settings import idle_settings
 from pointing.model.run import STATE, put_tensors, read_header, read_tensors, remove_parts, run_settings, write_tensors
+from pointing.system.border import entering
 from pointing.system.world import Processes
 from pointing.training.learner import Learner
 
+KIND = "a whole checkpoint; it was cut off, or is another program's"
 MAY_CHANGE = {"updates", "epochs", "patience", "validate_every", "samples", "checkpoint_minutes", "device", "threads"}
+
+
+Count = Annotated[int, Field(ge=0, lt=1 << 62, strict=True)]
+Number = Annotated[float, Field(strict=True)]
+OF_OLD_STATES = {"scale", "steady"}  # of float16: what the first checkpoints of version 0.1.0 have besides
 
 
 @dataclass
 class State:
     """How far a run has come, apart from its tensors."""
 
-    update: int = 0  # updates made
-    epoch: int = 0  # whole passes over the training data
-    done: int = 0  # batches of the present epoch
-    best: float = math.inf  # lowest dev NLL so far, or highest dev score with its sign turned; lower is better
-    best_update: int = 0
-    waited: int = 0  # validations since the best one
+    update: Count = 0  # updates made
+    epoch: Count = 0  # whole passes over the training data
+    done: Count = 0  # batches of the present epoch
+    best: Number = math.inf  # lowest dev NLL so far, or highest dev score with its sign turned; lower is better
+    best_update: Count = 0
+    waited: Count = 0  # validations since the best one
     seconds: float = 0.0  # of training, over all parts of the run
     since: dict[str, float] = field(default_factory=dict)  # sums since the journal's last note
 
@@ -48,7 +57,16 @@ class State:
 
 def read_state(folder: Path) -> State:
     """The state of a run's last checkpoint, without its tensors."""
-    return _state(read_header(folder / STATE))
+    return _state(read_header(folder / STATE), folder / STATE)
+
+
+def read_whole_state(folder: Path) -> State:
+    """The same, once all that a checkpoint holds can be read."""
+    tensors, header = read_tensors(folder / STATE)
+    if odd := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
+        raise Misuse(f"{odd[0]} has numbers that are none", folder / STATE)
+    _counters(header, folder / STATE)
+    return _state(header, folder / STATE)
 
 
 def finished_state(folder: Path, config: Config, made_from: str) -> State | None:
@@ -59,7 +77,7 @@ def finished_state(folder: Path, config: Config, made_from: str) -> State | None
     _check_same_settings(run_settings(folder), config, folder)
     header = read_header(path)
     _check_same_corpus(header, made_from, path)
-    state = _state(header)
+    state = _state(header, path)
     return state if state.is_finished(config.training) else None
 
 
@@ -84,27 +102,45 @@ def load_checkpoint(
         return None
     tensors, header = read_tensors(path)
     _check_same_corpus(header, made_from, path)
+    state, counters = _state(header, path), _counters(header, path)
     random = {name: tensors.pop(name) for name in list(tensors) if name.startswith("random.")}
     if len(random) != processes.world_size:
         world_size = processes.world_size
         raise Misuse(f"this run has {len(random)} processes, not {world_size}: resume it with as many", path)
     put_tensors(tensors, learner.tensors(), path)
-    learner.set_counters(**_counters(header))
-    _generator(processes.device).set_rng_state(random[f"random.{processes.rank}"])
-    return _state(header)
+    with entering(path, KIND):
+        learner.set_counters(**counters)
+        _generator(processes.device).set_rng_state(random[f"random.{processes.rank}"])
+    return state
 
 
-def _state(header: dict[str, Any]) -> State:
-    names = {field.name for field in fields(State)}
-    return State(**{name: value for name, value in header["state"].items() if name in names})
+def _state(header: dict[str, Any], path: Path) -> State:
+    """The state in a header, of which every value is checked; one that is not known was not written by this version."""
+    with entering(path, KIND):
+        values = dict(header["state"])
+        if unknown := values.keys() - {field.name for field in fields(State)} - OF_OLD_STATES:
+            raise Misuse(f"its state has {shown(min(unknown))}: a newer version of pointing made it; take that", path)
+        known = {name: value for name, value in values.items() if name not in OF_OLD_STATES}
+        return checked(RootModel[State], known, path).root
 
 
-def _counters(header: dict[str, Any]) -> dict[str, Any]:
+def _counters(header: dict[str, Any], path: Path) -> dict[str, Any]:
     """What `Learner.counters` gave. The first checkpoints of version 0.1.0 hold the float16 scale in `state`."""
-    if "scaler" in header:
-        return {"steps": header["steps"], "scaler": header["scaler"]}
-    state = header["state"]
-    return {"steps": state["update"], "scaler": {"scale": state["scale"], "_growth_tracker": state["steady"]}}
+    with entering(path, KIND):
+        if "scaler" in header:
+            found = {"steps": header["steps"], "scaler": header["scaler"]}
+        else:
+            state = header["state"]
+            found = {"steps": state["update"], "scaler": {"scale": state["scale"], "_growth_tracker": state["steady"]}}
+        return checked(Counters, found, path).model_dump()
+
+
+class Counters(BaseModel):
+    """What else a checkpoint counts."""
+
+    model_config = ConfigDict(strict=True)
+    steps: Count
+    scaler: dict[str, int | float]
 
 
 def _check_same_settings(old: Config, new: Config, folder: Path) -> None:

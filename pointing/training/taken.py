@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 
 from pointing.corpus.lexicon import Lexicon
+from pointing.model.encoder_decoder import EncoderDecoder
 from pointing.model.run import Run, word_tensors
-from pointing.model.seq2seq import Seq2Seq
 from pointing.text.entities import placeholder
 from pointing.text.vocabulary import EOS, UNK, Vocabulary
 
@@ -25,7 +25,7 @@ class Taken(NamedTuple):
 
 
 @torch.no_grad()
-def take_weights(model: Seq2Seq, lexicon: Lexicon, run: Run) -> Taken:
+def take_weights(model: EncoderDecoder, lexicon: Lexicon, run: Run) -> Taken:
     """Copies the weights of a run that have a place in the model; all others, and new words, keep first values."""
     given = dict(run.model.named_parameters(remove_duplicate=False))  # tied ones under both their names
     old_words, words = word_tensors(run.lexicon), word_tensors(lexicon)

@@ -47,7 +47,7 @@ def validate(config: Config, model: Decoder, split: Split, processes: Processes)
 
 
 def _measure(config: Config, model: Decoder, batch: Batch) -> Measured:
-    predicted = model(batch.x, batch.x_mask, batch.y, batch.x_form)
+    predicted = model(batch.x, batch.x_mask, batch.y, batch.x_form, batch.place)
     log_p = log_likelihood(config, model, predicted, batch)
     comparable_log_p = (
         comparable(model, predicted, batch) if model.output.has_shortlist else torch.full_like(log_p, math.nan)

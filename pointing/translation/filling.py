@@ -10,7 +10,7 @@ from pointing.config import Search
 from pointing.documents.document import Document, Unit
 from pointing.documents.message import Piece, pieces
 from pointing.generation.output import Output
-from pointing.system.progress import progress
+from pointing.system.progress import track
 from pointing.text.protected import Protector
 from pointing.translation.checks import message_problem, problem
 
@@ -97,6 +97,7 @@ class Filler:
     protect: Protector
     min_confidence: float | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
+    is_shown: bool = True  # on stderr, as progress
     outputs: dict[str, Output] = field(default_factory=dict)  # of each different line
 
     def results(self, document: Document, is_wanted: Callable[[Unit], bool], accelerators: bool = True) -> list[Result]:
@@ -118,11 +119,10 @@ class Filler:
     def _search(self, lines: Iterable[Piece]) -> None:
         """Asks for each line that was not asked for before."""
         new = list(dict.fromkeys(line.core for line in lines if line.is_asked and line.core not in self.outputs))
-        with progress("translating", len(new), "lines") as bar:
-            outputs = self.generator.stream(new, self.search, window=WINDOW, **self.more)
-            for line, output in zip(new, outputs, strict=True):
-                self.outputs[line] = output
-                bar.advance()
+        outputs = self.generator.stream(new, self.search, window=WINDOW, **self.more)
+        if self.is_shown:
+            outputs = track(outputs, "translating", len(new), "lines")
+        self.outputs.update(zip(new, outputs, strict=True))
 
     def _result(self, document: Document, unit: Unit, texts: Sequence[Sequence[Piece]]) -> Result:
         done: list[str] = []

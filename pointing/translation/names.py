@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pointing.errors import Misuse
-from pointing.system.files import check_folder
+from pointing.system.files import check_folder, keep_apart
 
 
 def output_paths(
@@ -29,6 +29,8 @@ def output_paths(
         if (other := next((each for each in files if each != file and _same(output, each)), None)) is not None:
             raise Misuse(f"its translation would take the place of {other}, which is translated too: give -o", file)
         check_writable(output, out)
+    if not in_place:
+        keep_apart(files, outputs.values(), "give another name with -o, or write into the file itself with --in-place")
     first: dict[str, Path] = {}
     for file, output in outputs.items():
         if (other := first.setdefault(os.path.realpath(output), file)) is not file:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
+from pointing.system.terminal import visible
 from pointing.text.protected import PRESETS, Protector
-from pointing.text.tokenizer import visible
 from pointing.translation.filling import Origin, Result
 from pointing.translation.review_style import HEAD, TAIL
 from pointing.translation.summary import Summary

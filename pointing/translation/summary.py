@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pointing.system.terminal import visible
 from pointing.translation.filling import Result
 
 MOST_LISTED = 20  # failed entries that are listed; --json has all
@@ -71,7 +72,8 @@ class Summary:
         lines = [f"{self.file} → {self.output}", f"  {', '.join(parts)}", f"  {', '.join(words)}"]
         lines += [f"  msgfmt --check-format: {self.msgfmt}"] if self.msgfmt is not None else []
         for result in self.failed[:MOST_LISTED]:
-            lines.append(f"  {self.file}:{result.unit.line}: left, {result.reason}")
+            reason = visible(result.reason or "")
+            lines.append(f"  {self.file}:{result.unit.line}: left, {reason}")
         if len(self.failed) > MOST_LISTED:
             lines.append(f"  … and {len(self.failed) - MOST_LISTED:,} more (--json lists all)")
         return "\n".join(lines)

@@ -16,12 +16,12 @@ from pointing.documents.columns import Wanted
 from pointing.documents.document import Document, Fill, Unit
 from pointing.documents.kinds import Reading, check_kind, open_document
 from pointing.documents.po import Po
-from pointing.documents.raw_file import read_bytes
 from pointing.errors import Failure, Misuse
 from pointing.generation.command import load_generator
 from pointing.generation.glossary import Mode
-from pointing.model.run import run_settings
-from pointing.system.files import whole_file
+from pointing.model.run import own_files, run_settings
+from pointing.system.border import read_bytes
+from pointing.system.files import keep_apart, whole_file
 from pointing.system.progress import say
 from pointing.text.protected import PRESETS, Protector
 from pointing.translation.filling import Filler, Result, Translates, provenance
@@ -86,8 +86,7 @@ def prepare(
     outputs = output_paths(files, out, in_place, languages)
     if html is not None:
         check_writable(html)
-        if any(os.path.realpath(html) == os.path.realpath(path) for path in [*files, *outputs.values()]):
-            raise Misuse("the page would take the place of a file: give another name", html)
+        keep_apart([*files, *outputs.values()], [html])
     wanted = Wanted(options.source_column, options.target_column, languages)
     documents = [open_document(file, Reading(languages[1], wanted, options.encoding)) for file in files]
     for document in documents:
@@ -95,14 +94,17 @@ def prepare(
     return Job(documents, outputs, options, html)
 
 
-def fill(job: Job, generator: Translates, search: Search, patterns: Sequence[str] = (), **more: Any) -> list[Summary]:
+def fill(
+    job: Job, generator: Translates, search: Search, patterns: Sequence[str] = (), is_shown: bool = True, **more: Any
+) -> list[Summary]:
     """Fills and writes the documents one by one, then the review page.
 
-    What the user's `patterns` match must be kept, too. `more` are further arguments of the generator's `stream`.
+    What the user's `patterns` match must be kept, too. `is_shown`: with progress on stderr. `more` are further
+    arguments of the generator's `stream`.
     """
     search = search.model_copy(update={"nbest": search.beam})  # every hypothesis may be the one that passes
     protect = Protector(PRESETS["software"], patterns)
-    filler = Filler(generator, search, protect, job.options.min_confidence, more)
+    filler = Filler(generator, search, protect, job.options.min_confidence, more, is_shown)
     summaries = []
     for document in job.documents:
         results = filler.results(document, job.options.wants, accelerators=document.kind != "text")
@@ -191,7 +193,9 @@ def translate(
 ) -> list[Summary]:
     """`pointing translate`: a run's model fills files."""
     config = run_settings(run)
+    also_read = [dictionary, terms.glossary, terms.keep, *own_files(run)]
     job = prepare(files, config.data.languages, options, out=out, in_place=in_place, html=html)
+    keep_apart(also_read, [*job.outputs.values(), html])
     for note in (note for document in job.documents for note in document.notes):
         say(note)
     generator = load_generator(run, device, dictionary)

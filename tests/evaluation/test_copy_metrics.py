@@ -36,6 +36,18 @@ def test_copies_by_hand():
     assert scores.bands == ()
 
 
+def test_unseen_words_of_the_source_by_hand():
+    # Of the first source tang, gonghong, chinas, paris, wins were never seen; foo of the second; record and in were.
+    scores = copy_scores(EXAMPLES, SHORTLIST, frequency={"record": 3, "in": 1})
+    assert scores.kept_recall.score == pytest.approx(100 * 3 / 5)  # tang, wins, paris of tang gonghong wins paris foo
+    assert scores.kept_precision.score == pytest.approx(100 * 3 / 4)  # of tang tang wins paris; bar is not in a source
+    assert [m.name for m in scores.measures() if "unseen" in m.name] == [
+        "source's unseen words: recall",
+        "source's unseen words: precision",
+    ]
+    assert copy_scores(EXAMPLES, SHORTLIST).kept_recall is None
+
+
 def test_what_a_dictionary_translates_is_not_invented():
     output = Example(["house", "dog"], ["maison"], ["maison", "maison", "demeure", "chat"])
     words = Dictionary([("house", "maison", 0.5), ("house", "demeure", 0.5), ("cat", "chat", 1.0)])

@@ -21,6 +21,7 @@ from pointing.evaluation.measures import (
     count_words_of_split,
     form_name,
     line_in_form,
+    origins_of_words,
     switch_measures,
     text_measures,
     words_in_form,
@@ -100,6 +101,24 @@ def test_an_outputs_words_are_those_that_the_model_wrote():
     assert words_in_form(written, FOLDED) == ["mc,ewan", "!"]
     assert words_in_form("Mc,Ewan!", FOLDED) == ["mc", ",", "ewan", "!"]
     assert line_in_form(written, FOLDED) == line_in_form("Mc,Ewan!", FOLDED) == "mc,ewan!"
+
+
+def in_text(text, *tokens):
+    """An output of a model that writes this text, its tokens at their places in it."""
+    found, at = [], 0
+    for word, origin in tokens:
+        at = text.index(word, at)
+        found.append(Token(word, origin, None, None, 1.0, 1.0, output=(at, at + len(word))))
+        at += len(word)
+    return replace(output("x", ("x", None)), text=text, tokens=found)
+
+
+def test_a_compound_that_was_written_part_by_part_is_one_word():
+    copied, own = "copied", "shortlist"
+    tokens = [("Tango", copied), ("-", own), ("Geräte", own), ("-", own), ("X", copied), ("vim", copied), ("-", own)]
+    written = in_text("Tango-Geräte -X vim - a-b", *tokens, ("a", copied), ("-", copied), ("b", copied))
+    assert words_in_form(written, FOLDED) == ["tango-geräte", "-", "x", "vim", "-", "a-b"]
+    assert origins_of_words(written) == [own, own, copied, copied, own, copied]
 
 
 def test_copies_by_hand():

@@ -1,17 +1,21 @@
 """`pointing generate` as users meet it: pipes, files, closed ends."""
 
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tiny
 import torch
 
+from pointing.config import Search
 from pointing.corpus.preparation import prepare
+from pointing.generation import command
 from pointing.model.run import MODEL, load_run, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
 from pointing.settings_file import read_config
@@ -102,7 +106,7 @@ def test_output_is_utf8_whatever_the_locale(run, kind):
         (f"'{sys.executable}'", b"this is not text in UTF-8; it looks like a program"),
         (f"< '{sys.executable}'", b"standard input: this is not text in UTF-8"),
         ("--json --show", b"three ways to print: choose one"),
-        (f"'{__file__}' --html '{__file__}'", b"the page would take the place of the text"),
+        (f"'{__file__}' --html '{__file__}'", b"this would be written over, which is read"),
     ],
 )
 def test_misuse_is_one_line_before_any_work(run, arguments, message):
@@ -127,3 +131,20 @@ def test_a_page_cut_off_by_a_closed_pipe_leaves_nothing(run, tmp_path):
     assert result.stdout.count(b"\n") == 1
     assert result.stderr == b""
     assert not list(tmp_path.iterdir())
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("kind", ["text", "tokenized", "json"])
+def test_controls_in_copied_text_reach_a_file_and_no_terminal(monkeypatch, kind):
+    text = "a\u009b2J\u202eb"
+    output = SimpleNamespace(
+        fallback=False, warning=None, alternatives=[], text=text, tokenized=text, json=lambda: {"text": text}
+    )
+    for out, shown in [(Terminal(), "a\ufffd2J\ufffdb"), (io.StringIO(), text)]:
+        monkeypatch.setattr(sys, "stdout", out)
+        list(command._printed([output], kind, Search()))
+        assert shown in out.getvalue()

@@ -14,8 +14,9 @@ from pointing.generation.html_page import page
 from pointing.generation.output import Output, Token, show
 from pointing.generation.reader import Line, Pieces
 from pointing.generation.writer import Writer
+from pointing.system.terminal import visible
 from pointing.text.subwords import Merges
-from pointing.text.tokenizer import Tokenizer, visible
+from pointing.text.tokenizer import Tokenizer
 from pointing.text.vocabulary import EOS, FIRST, UNK, Vocabulary
 
 TARGET = Vocabulary(["wins", "record", "world", "."], [4, 3, 2, 1], placeholders=2)

@@ -38,7 +38,7 @@ class SelfAttention(nn.Module):
         self.key, self.value, self.query, self.look = (nn.Linear(E, E) for _ in range(4))
         self.output = PointerSoftmax(V, 2 * E, Switch(2 * E, 5, activation="tanh"))
 
-    def forward(self, x, x_mask, y, x_form=None):
+    def forward(self, x, x_mask, y, x_form=None, place=None):
         y_prev = nn.functional.pad(self.embed(y[:, :-1], 1), (0, 0, 1, 0))
         causal = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()
         scores = self.query(y_prev) @ self.key(y_prev).mT  # (B, T, T)
@@ -58,7 +58,7 @@ class SelfAttention(nn.Module):
         both = torch.cat([a, log_l.exp() @ h], -1)
         return Predicted(both, both, log_l)
 
-    def form_logits(self, readout, x, y):
+    def form_logits(self, readout, x, x_mask, y, place=None):
         return None
 
     def for_search(self):
@@ -69,7 +69,7 @@ class SelfAttentionSearch:
     def __init__(self, model):
         self.model, self.output, self.device = model, FastOutput(model.output), torch.device("cpu")
 
-    def read(self, x, x_mask, x_form=None):
+    def read(self, x, x_mask, x_form=None, place=None):
         empty = torch.zeros(len(x), 1, 0, E)
         return Cache(x_mask, self.model.read(x), empty, empty, torch.zeros(len(x), 1, E))
 

@@ -213,7 +213,7 @@ def test_the_comparable_events_are_everything_that_can_happen(kind):
 class FormModel:
     """Three forms; their probabilities depend on the word alone."""
 
-    def form_logits(self, readout, x, y):
+    def form_logits(self, readout, x, x_mask, y, place=None):
         return torch.tensor([[0.1, 0.1, 0.8], [0.5, 0.25, 0.25]]).log()[(y == a).long()]
 
 

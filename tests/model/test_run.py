@@ -17,6 +17,7 @@ from pointing.model import run as checkpoint
 from pointing.model.run import MODEL, load_run, put_tensors, read_tensors, run_settings, start_run, write_tensors
 from pointing.model.seq2seq import Seq2Seq
 from pointing.settings_file import read_config
+from pointing.system.border import MANIFEST
 
 X, V = 9, 11
 ABOUT = {"update": 7, "placeholders": 0, "dev": {"nll": 1.25, "best": None, "ünï": "cödé"}}
@@ -177,7 +178,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_pa
     with pytest.raises(Failure, match=re.escape(f"{path}: cannot be written: No space left on device; nothing was")):
         write_tensors(path, {"a": torch.zeros(3)}, ABOUT)
     assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / MANIFEST, path]
 
 
 def test_a_real_disk_limit_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -198,7 +199,7 @@ def test_a_real_disk_limit_leaves_the_old_file_and_nothing_else(tmp_path):
     assert result.stdout.startswith(f"{path}: cannot be written: ")
     assert "nothing was left half-written" in result.stdout
     assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / MANIFEST, path]
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -234,7 +235,7 @@ def test_a_new_run_removes_what_an_older_one_left(tmp_path, corpus):
     (tmp_path / "tensorboard").mkdir()
     start_run(tmp_path, *corpus)
     left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["config.yaml", "notes.txt", "source.vocabulary", "target.vocabulary"]
+    assert left == ["config.yaml", "manifest.json", "notes.txt", "source.vocabulary", "target.vocabulary"]
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path, corpus):

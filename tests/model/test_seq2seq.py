@@ -60,7 +60,7 @@ def test_stepwise_forms_are_the_teacher_forced_ones(form):
     x, x_mask, y, *_ = inputs()
     y[0, 1] = V + 3
     x_form = torch.randint(16, x.shape)
-    expected = model.form_logits(model(x, x_mask, y, x_form).readout, x, y)
+    expected = model.form_logits(model(x, x_mask, y, x_form).readout, x, x_mask, y)
     assert expected.shape == (B, T, 16)
     assert len(expected.argmax(-1).unique()) > 2
     search_form = form(model)
@@ -77,7 +77,7 @@ def test_the_source_is_read_with_its_forms_and_only_if_there_are_any():
     x_form = torch.randint(16, x.shape)
     assert not torch.equal(model(x, x_mask, y, x_form).readout, model(x, x_mask, y, x_form * 0).readout)
     assert torch.equal(plain(x, x_mask, y, x_form).readout, plain(x, x_mask, y).readout)
-    assert plain.form_logits(plain(x, x_mask, y).readout, x, y) is None
+    assert plain.form_logits(plain(x, x_mask, y).readout, x, x_mask, y) is None
 
 
 def test_hypotheses_of_one_source_step_as_if_each_had_its_own():
@@ -124,11 +124,11 @@ def test_our_loop_over_the_source_is_pytorchs():
 
 
 def test_what_is_fed_back_after_a_copy():
-    x, *_ = inputs()
+    x, x_mask, *_ = inputs()
     y = torch.tensor([[4, V + 2], [V, 3], [V + 1, 0]])
     for feed, output in (("word", "pointer-softmax"), ("source", "pointer-softmax"), ("source", "softmax")):
         model = make(feed=feed, output=output)
-        fed = model.feed(y, x)
+        fed = model.feed(y, model.read_words(x, x_mask, None))
         torch.testing.assert_close(fed[0, 0], model.embedding.weight[4])
         if feed == "word" or output == "softmax":  # which never copies, so at test it is never told either
             torch.testing.assert_close(fed[0, 1], model.embedding.weight[UNK])

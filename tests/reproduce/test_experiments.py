@@ -270,7 +270,7 @@ def test_every_row_of_every_experiment_is_a_change_that_the_recipes_allow(tmp_pa
 def test_bad_input_is_told_in_one_line(tmp_path):
     path = recipe(tmp_path)
     for asked, message in (
-        (["translation", tmp_path / "none.yaml"], "cannot be read"),
+        (["translation", tmp_path / "none.yaml"], "there is no such file"),
         (["translation", path, "--also", "x"], "NAME=SOURCE,REFERENCE"),
         (["translation", path, "--also", f"x={tmp_path}/a,{tmp_path}/b"], "no such file"),
         (["translation", path, "--row", "nmt"], "there is no row nmt"),

@@ -7,9 +7,20 @@ import sys
 from pathlib import Path
 
 import pytest
+import tiny
 
 from pointing.errors import Failure, Misuse
-from pointing.system.files import count_lines, digest, read_lines, read_text, whole_file, whole_folder, write_text
+from pointing.system.border import digest
+from pointing.system.files import (
+    count_lines,
+    finish_replacing,
+    keep_apart,
+    read_lines,
+    read_text,
+    whole_file,
+    whole_folder,
+    write_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -147,3 +158,101 @@ def test_a_digest_is_of_what_is_in_a_file(tmp_path):
     assert a == hashlib.sha256(b"x" * 3_000_000).hexdigest()
     with pytest.raises(Misuse, match="cannot be read: No such file"):
         digest(tmp_path / "d")
+
+
+def test_a_file_is_on_the_disk_before_its_name_and_its_name_before_the_block_is_left(tmp_path, monkeypatch):
+    done, fsync, replace = [], os.fsync, Path.replace
+
+    def synced(descriptor):
+        done.append(("fsync", str(Path(f"/proc/self/fd/{descriptor}").readlink())))
+        fsync(descriptor)
+
+    def renamed(path, target):
+        done.append(("rename", str(target)))
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    with whole_file(tmp_path / "x") as part:
+        part.write_text("new")
+    assert done == [("fsync", str(part)), ("rename", str(tmp_path / "x")), ("fsync", str(tmp_path))]
+    done.clear()
+    with whole_folder(tmp_path / "y") as part:
+        (part / "z").write_text("new")
+    assert done[:2] == [("fsync", str(part / "z")), ("fsync", str(part))]
+    assert done[2:] == [("rename", str(tmp_path / "y")), ("fsync", str(tmp_path))]
+
+
+WRITE = (
+    "import os, sys; from pathlib import Path; from pointing.system.files import whole_file, whole_folder\n"
+    "path, kind = Path(sys.argv[1]), sys.argv[2]\n"
+    "if kind == 'file':\n"
+    "    with whole_file(path) as part: part.write_text('half'); os._exit(9)\n"
+    "replace, renames = Path.replace, []\n"
+    "def last(one, other):\n"
+    "    if len(renames) == int(kind): os._exit(9)\n"
+    "    renames.append(other)\n"
+    "    return replace(one, other)\n"
+    "Path.replace = last\n"
+    "with whole_folder(path) as part: (part / 'x').write_text('new')\n"
+)
+
+
+def killed_while_writing(path, kind):
+    command = [sys.executable, "-c", WRITE, str(path), kind]
+    assert subprocess.run(command, check=False, env=tiny.environment()).returncode == 9
+
+
+def test_what_a_kill_left_of_a_file_goes_with_the_next_one(tmp_path):
+    killed_while_writing(tmp_path / "page.html", "file")
+    assert len(os.listdir(tmp_path)) == 1
+    write_text(tmp_path / "page.html", "whole")
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+@pytest.mark.parametrize(("renames", "content"), [("0", "old"), ("1", "new")])
+def test_a_kill_between_the_renames_of_a_folder_loses_neither(tmp_path, renames, content):
+    path = tmp_path / "corpus"
+    path.mkdir()
+    (path / "x").write_text("old")
+    killed_while_writing(path, renames)
+    assert path.exists() is (renames == "0")
+    finish_replacing(path)
+    assert (path / "x").read_text() == content
+    with whole_folder(path) as part:
+        (part / "x").write_text("newer")
+    assert (path / "x").read_text() == "newer"
+    assert os.listdir(tmp_path) == ["corpus"]
+
+
+def test_a_folder_has_one_writer_at_a_time(tmp_path):
+    with (
+        whole_folder(tmp_path / "x"),
+        pytest.raises(Misuse, match="x: somebody writes into this folder"),
+        whole_folder(tmp_path / "x"),
+    ):
+        pass
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_long_names_are_written_too(tmp_path):
+    for _ in range(2):
+        write_text(tmp_path / ("é" * 120), "x")
+    assert os.listdir(tmp_path) == ["é" * 120]
+
+
+def test_what_is_read_is_not_written_over_by_any_name(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("x")
+    (tmp_path / "link").symlink_to(text)
+    (tmp_path / "hard").hardlink_to(text)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "inside").write_text("y")
+    for target in (text, tmp_path / "link", tmp_path / "hard", tmp_path / "folder" / ".." / "text"):
+        with pytest.raises(Misuse, match=r"this would be written over, (which|for .*) is read: give another name"):
+            keep_apart([None, tmp_path / "other", str(text)], [None, target])
+    with pytest.raises(Misuse, match=r"folder: this would be written over, for .*inside is read"):
+        keep_apart([tmp_path / "folder" / "inside"], [tmp_path / "folder"])
+    keep_apart([text, tmp_path / "not there"], [tmp_path / "new", tmp_path / "folder", None])
+    with pytest.raises(Misuse, match="which is read"):
+        keep_apart([tmp_path / "not there"], [tmp_path / "not there"])

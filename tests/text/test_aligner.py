@@ -172,8 +172,9 @@ def test_the_probability_of_a_pair_by_hand(monkeypatch):
     # Associations: 2.5 / sqrt(5 * 4) = 0.56, 2 / sqrt(5 * 2) = 0.63, 1 / sqrt(1 * 4) = 0.5, 0.3 / sqrt(1 * 2) = 0.21.
     links = np.array([2.5, 2.0, 1.0, 0.3])
     pairs = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    nobody = np.zeros(0, np.int16)
     found = Estimate(
-        ["set", "fixed"], ["ensemble", "set"], np.array([5, 1]), np.array([4, 2]), *pairs, links, links, links
+        ["set", "fixed"], ["ensemble", "set"], np.array([5, 1]), np.array([4, 2]), *pairs, links, links, links, nobody
     )
     monkeypatch.setattr(module, "estimate", lambda pairs, iterations: found)
     expected = [("set", "set", 0.4), ("set", "ensemble", 0.3), ("fixed", "ensemble", 0.0), ("fixed", "set", 0.0)]

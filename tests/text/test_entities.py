@@ -94,3 +94,36 @@ def test_spacy_tags_our_own_tokens(tmp_path):
     assert tagger("(Ada Lovelace)", beside) == ["O", "PER", "O"]
     with pytest.raises(Misuse, match="python -m spacy download nothing"):
         SpacyTagger("nothing")
+
+
+def installed(folder, name, code, entry_points):
+    """A package as pip would install it."""
+    (folder / name).mkdir(parents=True)
+    (folder / name / "__init__.py").write_text(code)
+    about = folder / f"{name}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(entry_points)
+
+
+def test_no_package_is_imported_because_settings_name_it(tmp_path, monkeypatch):
+    spacy = pytest.importorskip("spacy")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code = f"from pathlib import Path\nPath({str(tmp_path / 'imported')!r}).touch()\n"
+    installed(tmp_path, "no_pipeline", code, "")
+    for name in ("no_pipeline", "no_pipeline.inner", "./no_pipeline", "pip", "", "..", "blank:en"):
+        with pytest.raises(Misuse, match=r"pointers\.tagger: there is no spaCy pipeline"):
+            SpacyTagger(name)
+    assert not (tmp_path / "imported").exists()
+    load = f"{code}def load(**options):\n    import spacy\n    return spacy.blank('en')\n"
+    installed(tmp_path, "a_pipeline", load, "[spacy_models]\na_pipeline = a_pipeline\n")
+    assert isinstance(SpacyTagger("a_pipeline").pipeline, spacy.language.Language)
+    assert (tmp_path / "imported").exists()
+
+
+def test_a_damaged_pipeline_is_said(tmp_path):
+    pytest.importorskip("spacy")
+    (tmp_path / "config.cfg").write_text("[nlp\n")
+    with pytest.raises(Misuse, match="not a spaCy pipeline that can be loaded"):
+        SpacyTagger(str(tmp_path))

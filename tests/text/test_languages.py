@@ -2,7 +2,7 @@
 
 import pytest
 
-from pointing.text.languages import language_of_name, language_of_text
+from pointing.text.languages import language_of_name, language_of_text, language_scores
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,10 @@ def test_two_languages_that_are_nearly_as_likely_are_none():
     # `un` is also French; `los` is Spanish alone: 6 words against 5 are enough, 7 against 6 are not
     assert language_of_text(["un " * 5 + "los"]) == "es"
     assert language_of_text(["un " * 6 + "los"]) is None
+
+
+def test_languages_have_their_part_of_the_common_words():
+    found = dict(language_scores(["the cat and the dog are in the house", "le chat"]))
+    assert found["en"] > 0.5 > found["fr"] > 0
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert language_scores(["zorblatt 315", ""]) == []

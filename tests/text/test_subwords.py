@@ -180,8 +180,8 @@ def test_merges_are_saved_whole_and_loaded_as_they_were(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"x\.merges: these merges of subwords cannot be read"),
-        (b"\xff", r"x\.merges: these merges of subwords cannot be read"),
+        (None, r"x\.merges: there is no such file"),
+        (b"\xff", r"x\.merges: not merges of subwords \(it is not UTF-8 \(byte 1 of the file\)\)"),
         (b"#version: 0.2\na b\n", r"x\.merges: not merges of subwords .*no pointing-merges-1 on top"),
         (b"pointing-merges-1\na@@ \tb\na b\n", r"x\.merges:3: not two pieces"),
         (b"pointing-merges-1\na@@\tb\n", r"x\.merges:2: not two pieces"),  # an editor has taken off the space

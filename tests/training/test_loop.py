@@ -64,7 +64,14 @@ def test_a_run_learns_and_leaves_what_is_needed(place, tmp_path, capsys):
     assert run.about["update"] == best["update"]
     assert run.about["dev"]["nll"] == best["nll"]
     assert sorted(path.name for path in out.iterdir()) == [
-        *("config.yaml", "metrics.jsonl", "model.safetensors", "source.vocabulary", "target.vocabulary"),
+        *(
+            "config.yaml",
+            "manifest.json",
+            "metrics.jsonl",
+            "model.safetensors",
+            "source.vocabulary",
+            "target.vocabulary",
+        ),
         *("tensorboard", "training.safetensors"),
     ]
     said = capsys.readouterr().err

@@ -263,9 +263,11 @@ fill(prepare([pathlib.Path({str(path)!r})], ("en", "fr"), Options(), in_place=Tr
     assert sorted(os.listdir(tmp_path)) == ["app.po", "begun"]
 
 
-def test_the_output_may_be_the_file_itself(tmp_path):
+def test_the_file_itself_is_written_in_place_only(tmp_path):
     path = write(tmp_path / "fr.po", "a")
-    translated(path, out=path)
+    with pytest.raises(Misuse, match=r"which is read: give another name with -o, or write into .* with --in-place"):
+        translated(path, out=path)
+    translated(path, in_place=True)
     assert path.read_text() == PO + '#, fuzzy\nmsgid "a"\nmsgstr "A"\n'
 
 
@@ -281,7 +283,7 @@ def test_links_and_permissions_stay(tmp_path):
 
 def test_a_page_in_the_place_of_a_file_is_refused(tmp_path):
     path = write(tmp_path / "app.po", "a")
-    with pytest.raises(Misuse, match="the page would take the place"):
+    with pytest.raises(Misuse, match="this would be written over, which is read"):
         prepare([path], LANGUAGES, Options(), html=path, in_place=True)
 
 

@@ -1,0 +1,1 @@
+"""`pointing serve`: the page, the HTTP API, and LibreTranslate's interface."""

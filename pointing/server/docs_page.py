@@ -1,0 +1,59 @@
+"""The OpenAPI description as a page: no script, and nothing from another host, as the usual viewers would have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from html import escape
+from shlex import quote
+from typing import Any
+
+
+def docs_page(openapi: Mapping[str, Any]) -> str:
+    """Every path with its parameters, an example to type, and its answers."""
+    return "".join(_pieces(openapi))
+
+
+def _pieces(openapi: Mapping[str, Any]) -> Iterator[str]:
+    title = escape(f"{openapi['info']['title']} {openapi['info']['version']}")
+    yield (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>{title}: the API</title><link rel="stylesheet" href="/page/page.css"></head>'
+        f'<body class="docs"><main><h1>{title}: the API</h1><p>{escape(openapi["info"]["description"])} '
+        'The same for programs: <a href="/openapi.json">openapi.json</a>. <a href="/">The page</a>.</p>'
+    )
+    for path, methods in openapi["paths"].items():
+        for method, operation in methods.items():
+            yield f"<section><h2><code>{method.upper()} {escape(path)}</code></h2>"
+            yield f"<p>{escape(operation.get('description', operation.get('summary', '')))}</p>"
+            yield from _body(openapi, operation, path)
+            yield "<dl>" + "".join(_answer(*answer) for answer in operation["responses"].items()) + "</dl></section>"
+    yield "</main></body></html>"
+
+
+def _answer(status: str, answer: Mapping[str, Any]) -> str:
+    return f"<dt><code>{escape(status)}</code></dt><dd>{escape(answer.get('description', ''))}</dd>"
+
+
+def _body(openapi: Mapping[str, Any], operation: Mapping[str, Any], path: str) -> Iterator[str]:
+    content = operation.get("requestBody", {}).get("content", {})
+    for kind, described in list(content.items())[:1]:
+        schema = described["schema"]
+        if "$ref" in schema:
+            schema = openapi["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        required, fields = schema.get("required", []), schema["properties"]
+        yield f"<p>Sent as {escape(', '.join(content))}:</p><table>"
+        yield "<thead><tr><th>field</th><th>what</th></tr></thead><tbody>"
+        for name, field in fields.items():
+            told = [field.get("description", ""), "required" if name in required else _default(field)]
+            yield f"<tr><td><code>{escape(name)}</code></td><td>{escape(', '.join(filter(None, told)))}</td></tr>"
+        yield "</tbody></table>"
+        if kind == "application/json":
+            example = {name: fields[name].get("examples", ["…"])[0] for name in required}
+            body = escape(quote(json.dumps(example)))
+            yield f"<pre>curl -H 'Content-Type: application/json' -d {body} ADDRESS{path}</pre>"
+
+
+def _default(field: Mapping[str, Any]) -> str:
+    return f"default {json.dumps(field['default'])}" if field.get("default") is not None else ""
