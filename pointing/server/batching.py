@@ -1,7 +1,8 @@
 """Texts of all requests → batches → outputs. One thread decodes; requests wait for it without blocking the server.
 
 While a batch is decoded, the texts that arrive wait in a queue, and the next batch takes as many of them as go
-together: those of the same model that are searched in the same way. A text that nobody waits for any more is dropped
+together: those of the same model that are searched in the same way. If several texts came together a moment ago, a
+batch waits a little for more; a single client never waits for others. A text that nobody waits for any more is dropped
 from the queue, or from the search, at its next step.
 """
 
@@ -58,6 +59,7 @@ class Batcher:
         self._queue: deque[Text] = deque()
         self._changed = Condition()
         self._closed = False
+        self._is_shared = False  # True if texts of several clients may have come together a moment ago
         self._thread = Thread(target=self._work, name="decoding", daemon=True)
         self._thread.start()
 
@@ -113,10 +115,12 @@ class Batcher:
     def _next_batch(self) -> list[Text]:
         """Texts that go together, oldest first; an empty list if the queue is empty and closed."""
         with self._changed:
+            self._is_shared |= bool(self._queue)  # they came while the last batch was decoded
             while True:
                 while not self._queue and not self._closed:
                     self._changed.wait()
-                self._wait_for_more()
+                if self._is_shared:
+                    self._wait_for_more()
                 self._drop_abandoned()
                 if self._queue:
                     break
@@ -127,7 +131,7 @@ class Batcher:
             for text in self._queue:
                 together = text.manner == manner and len(batch) < self.limits.batch
                 (batch if together else others).append(text)
-            self._queue = others
+            self._queue, self._is_shared = others, len(batch) > 1
             return batch
 
     def _wait_for_more(self) -> None:

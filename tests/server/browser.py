@@ -88,10 +88,23 @@ def address(browser, small_run, tmp_path_factory):  # first the browser: without
         yield address
 
 
+class Problems:
+    """What the browser complained about, and parts of the complaints that a test provokes.
+
+    The browser may tell of a complaint after the page shows its cause, so a test says beforehand what it expects.
+    """
+
+    def __init__(self):
+        self.seen, self.expected = [], []
+
+    @property
+    def unexpected(self):
+        return [problem for problem in self.seen if not any(part in problem for part in self.expected)]
+
+
 @pytest.fixture
 def problems():
-    """What the browser complained about; a test that provokes complaints removes them from the list."""
-    return []
+    return Problems()
 
 
 @pytest.fixture
@@ -101,7 +114,7 @@ def page(browser, address, problems):
         page.goto(address)
         page.wait_for_selector("#output .word")
         yield page
-    assert problems == []
+    assert problems.unexpected == []
 
 
 @contextmanager
@@ -111,13 +124,13 @@ def watched_page(browser, address, problems):
     def on_request(request):
         parts = urlsplit(request.url)
         if parts.scheme not in ("blob", "data") and parts.netloc != urlsplit(address).netloc:
-            problems.append(f"a request to {request.url}")
+            problems.seen.append(f"a request to {request.url}")
 
     context = browser.new_context(viewport={"width": 1200, "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(10_000)
     page = context.new_page()
-    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.seen.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.seen.append(str(error)))
     page.on("request", on_request)
     yield page
     context.close()

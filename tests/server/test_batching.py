@@ -76,6 +76,26 @@ def test_what_waits_is_decoded_together_oldest_first_up_to_the_limit(make, gate)
     assert gate.batches == [["held"], ["a", "b", "c"], ["d", "e"]]
 
 
+def test_a_client_that_is_alone_never_waits_for_others(make, gate):
+    batcher = make(wait=10 * SECONDS)
+    gate.is_open.set()
+    for text in "abc":
+        assert submit(batcher, gate, text)[0].result(SECONDS).source.text == text
+
+
+def test_after_texts_came_together_the_next_one_waits_for_more(make, gate):
+    batcher = make(wait=SECONDS, batch=2)
+    hold(batcher, gate)
+    together = [submit(batcher, gate, text)[0] for text in "ab"]
+    gate.is_open.set()
+    assert [future.result(SECONDS).source.text for future in together] == ["a", "b"]
+    for text in "cd":
+        (last,) = submit(batcher, gate, text)
+        time.sleep(0.1)
+    assert last.result(SECONDS).source.text == "d"
+    assert gate.batches == [["held"], ["a", "b"], ["c", "d"]]
+
+
 def test_texts_that_are_searched_in_another_way_wait_for_their_own_batch(make, gate):
     batcher = make()
     hold(batcher, gate)
