@@ -17,7 +17,9 @@ from pointing.reproduce.experiments import EXPERIMENTS, Experiment
 if TYPE_CHECKING:
     from pointing.config import Parallel
 
-app = typer.Typer(help="The paper's tables and figures, its numbers beside ours.", no_args_is_help=True)
+app = typer.Typer(
+    help="The paper's tables and figures, its numbers beside ours, and comparisons of our own.", no_args_is_help=True
+)
 OUT = Path("runs/reproduce")
 Out = Annotated[Path, typer.Option(help="Folder of runs, corpora and reports; what is there is not made again.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Runs at a time (default: one a core).")]
@@ -81,7 +83,7 @@ def _command_of(experiment: Experiment) -> Callable[..., None]:
         print(f"written: {report or folder}/report.html, report.md; {folder}/results.json")
 
     rows = f"Rows: {', '.join(row.key for row in experiment.rows)}. Cut off, it goes on where it was."
-    command.__doc__ = f"Paper {experiment.paper_section}: {experiment.title}.\n\n{rows}"
+    command.__doc__ = f"{experiment.place[0].upper()}{experiment.place[1:]}: {experiment.title}.\n\n{rows}"
     return command
 
 

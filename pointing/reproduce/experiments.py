@@ -1,14 +1,15 @@
-"""The experiments of the paper's §5: for each table or figure its rows, each a change to a recipe, and its numbers."""
+"""The experiments of the paper's §5, and of what goes beyond it: for each its rows, each a change to a recipe."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 PAPERS_SEARCH = {"beam": 5, "allow_unk": True}  # the paper's systems may write UNK
 NEVER_UNK = {"beam": 5, "allow_unk": False}
 REPLACED = {"beam": 5, "allow_unk": True, "unk_replace": True}
 SUMMED = {**PAPERS_SEARCH, "ranking": "marginal"}
+PAPERS_TEXT = {"text.forms": False}  # results of papers are of lower-cased tokens
 GIVEN = "given"  # in a row's settings, stands for the file that --dictionary names
 
 
@@ -35,11 +36,11 @@ class Row(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """One of the paper's tables or figures."""
+    """One of the paper's tables or figures, or a comparison of our own."""
 
     key: str
     title: str
-    paper_section: str
+    paper_section: str | None  # None: it is not in the paper
     recipes: tuple[str, ...]  # names of the recipes that we run it on
     groups: tuple[tuple[Row, ...], ...]  # the first row of a group is the baseline of the group's other rows
     columns: Mapping[str, str]  # a column's heading → the measure's name; empty: nothing is generated
@@ -47,6 +48,13 @@ class Experiment(NamedTuple):
     paper_numbers: Mapping[str, Mapping[str, float]]  # the paper's results: system → column → number
     highlights: tuple[str, ...]  # keys of the rows in the summary and in the example outputs; these need the first two
     rivals: Mapping[str, str] = {}  # keys of rows that the others are also compared with → their name in a heading
+    changes: Mapping[str, Any] = PAPERS_TEXT  # settings of all its rows
+    curves_by: Literal["update", "core_minutes"] = "update"  # what learning curves are drawn over
+
+    @property
+    def place(self) -> str:
+        """Where the paper has it, or that it has not."""
+        return f"paper {self.paper_section}" if self.paper_section is not None else "beyond the paper"
 
     @property
     def rows(self) -> list[Row]:
@@ -194,7 +202,73 @@ LEARNING_CURVES = Experiment(
     highlights=("softmax", "relu"),
 )
 
+
+def _lasting(updates: int) -> dict[str, Any]:
+    """So many updates, with ten validations."""
+    return {"training.updates": updates, "training.validate_every": updates // 10}
+
+
+WORDS = {
+    "text.subwords": None,
+    "pointers.places": "tokens",
+    "pointers.guidance": 0.0,
+    "model.feed": "word",
+    **_lasting(7000),
+}
+PIECES_ALONE = {**SOFTMAX, "pointers.policy": "none", "pointers.places": "tokens", "pointers.guidance": 0.0}
+TRANSFORMER = {
+    "model.kind": "transformer",
+    "model.embedding": 192,
+    "model.hidden": 512,
+    "model.encoder_layers": 3,
+    "model.decoder_layers": 2,
+    "model.tied": True,
+    "training.learning_rate": 0.001,
+    "training.warmup": 500,
+}
+SSRU = {**TRANSFORMER, "model.kind": "ssru"}
+
+MODELS = Experiment(
+    key="models",
+    title="Kinds of models at equal minutes of one core",
+    paper_section=None,
+    recipes=("debian-en-de-pieces",),
+    groups=(
+        (
+            Row("softmax", "GRU on words", {**WORDS, **SOFTMAX}),
+            Row("softmax-replaced", "GRU on words, UNK replaced by attention", {}, REPLACED, shared_run="softmax"),
+            TRANSLATED._replace(name="GRU on words, UNK replaced by attention and dictionary"),
+            Row("papers-pointers", "GRU on words + the paper's pointers", {**WORDS, **DICTIONARY, **ARGMAX}),
+            Row("bpe", "GRU on pieces, no pointers", {**PIECES_ALONE, **_lasting(6000)}),
+            Row(
+                "transformer-bpe",
+                "Transformer on pieces, no pointers",
+                {**PIECES_ALONE, **TRANSFORMER, **_lasting(6000)},
+            ),
+            Row("pieces", "GRU, pieces in, words out", {"pointers.guidance": 0.0}, NEVER_UNK),
+            Row("pieces-aligned", "GRU, pieces in, words out, aligned", {}, NEVER_UNK),
+            Row("transformer-aligned", "Transformer, pieces in, words out, aligned", TRANSFORMER, NEVER_UNK),
+            Row("ssru-aligned", "SSRU, pieces in, words out, aligned", SSRU, NEVER_UNK),
+        ),
+    ),
+    columns={
+        "BLEU": "BLEU",
+        "chrF2": "chrF2",
+        "unseen recall": COPYING["unseen recall"],
+        "source's unseen: recall": "source's unseen words: recall",
+        "precision": "source's unseen words: precision",
+        "copies right": COPYING["copies right"],
+        "UNKs left": COPYING["UNKs left"],
+    },
+    compared_columns=("BLEU",),
+    paper_numbers={},
+    highlights=("softmax-replaced", "pieces-aligned", "papers-pointers"),
+    rivals={"softmax-replaced": "replacing UNK", "papers-pointers": "the paper's pointers"},
+    changes={},
+    curves_by="core_minutes",
+)
+
 EXPERIMENTS = {
     experiment.key: experiment
-    for experiment in (TRANSLATION, SUMMARIZATION_UNK, SUMMARIZATION_ENTITIES, LEARNING_CURVES)
+    for experiment in (TRANSLATION, SUMMARIZATION_UNK, SUMMARIZATION_ENTITIES, LEARNING_CURVES, MODELS)
 }

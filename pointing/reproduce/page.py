@@ -17,7 +17,14 @@ from pointing.system.tables import Table
 
 TITLE = "Pointing the Unknown Words, made again"
 CURVES = "curves.png"
-ORDER = ("translation", "learning-curves", "summarization-unk", "summarization-entities", rarest_word_runs.KEY)
+ORDER = (
+    "translation",
+    "models",
+    "learning-curves",
+    "summarization-unk",
+    "summarization-entities",
+    rarest_word_runs.KEY,
+)
 LEGEND = """\
 The paper's figures are of its own data: Gigaword for summaries, all of Europarl and newstest2011 for translation.
 Intervals and p are of one training run each, over test lines: how much another seed would change is not in them. Where
@@ -69,7 +76,7 @@ def draw_curves(folder: Path) -> None:
     """Draws the learning curves that a folder's section shows; the rarest word's are drawn with its results."""
     results = read_results(folder)
     if results["experiment"] != rarest_word_runs.KEY:
-        learning_curves(folder / CURVES, report.panels(results), "updates", one_scale=False)
+        learning_curves(folder / CURVES, report.panels(results), report.curves_by(results)[1], one_scale=False)
 
 
 def write_report(folders: Sequence[Path], out: Path) -> tuple[Path, Path]:

@@ -37,7 +37,7 @@ def reproduce_experiment(
     require_matplotlib()
     groups = choose_rows(experiment, rows, seeds, dictionary)
     chosen = [row for group in groups for row in group]
-    planned = plan_runs(chosen, recipe, changes or {}, out / recipe.stem, dictionary)
+    planned = plan_runs(chosen, recipe, {**experiment.changes, **(changes or {})}, out / recipe.stem, dictionary)
     tests = _tests(experiment, planned, recipe, also or {})
     train_runs(list(planned.values()), workers)
     folder = out / recipe.stem / experiment.key

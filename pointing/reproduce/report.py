@@ -33,7 +33,7 @@ def section(results: Mapping[str, Any], folder: Path, address: str) -> str:
     `address` is the same folder, relative to the page.
     """
     experiment = EXPERIMENTS[results["experiment"]]
-    parts = [f"## {experiment.title}: {results['recipe']} (paper {experiment.paper_section})"]
+    parts = [f"## {experiment.title}: {results['recipe']} ({experiment.place})"]
     if (folder / NOTES).exists():
         parts.append((folder / NOTES).read_text(encoding="utf-8").strip())
     parts += [_titled(_scores(experiment, results, test)) for test in results["scores"]]
@@ -199,9 +199,9 @@ def _passes_baseline(run: Mapping[str, Any], baseline: Mapping[str, Any]) -> flo
     return next((update for update, nll in ours if nll <= lowest), math.inf)
 
 
-def _points(curve: Sequence[Mapping[str, Any]], measure: str) -> list[tuple[float, float]]:
+def _points(curve: Sequence[Mapping[str, Any]], measure: str, by: str = "update") -> list[tuple[float, float]]:
     """(update, value) of the validations that have the measure."""
-    return [(point["update"], point[measure]) for point in curve if point.get(measure) is not None]
+    return [(point[by], point[measure]) for point in curve if point.get(measure) is not None]
 
 
 def _mean(values: Iterable[float | None], digits: int = 2) -> str:
@@ -209,12 +209,19 @@ def _mean(values: Iterable[float | None], digits: int = 2) -> str:
     return mean_and_spread(defined, digits) if defined else NOT_DEFINED
 
 
+def curves_by(results: Mapping[str, Any]) -> tuple[str, str]:
+    """What the learning curves are drawn over: its name in results.json, and the axis' label."""
+    measure = EXPERIMENTS[results["experiment"]].curves_by
+    return measure, {"update": "updates", "core_minutes": "minutes of one core"}[measure]
+
+
 def panels(results: Mapping[str, Any]) -> dict[str, dict[str, list[list[tuple[float, float]]]]]:
     """The learning curves of all runs, by measure and row, in the form that `plots.learning_curves` takes."""
     by_title: dict[str, dict[str, list[list[tuple[float, float]]]]] = {}
     for title, measure in CURVES.items():
         for row in _rows_with_runs(results):
-            curves = [_points(run["curve"], measure) for run in _runs(results, row["key"], row["seeds"])]
+            runs = _runs(results, row["key"], row["seeds"])
+            curves = [_points(run["curve"], measure, curves_by(results)[0]) for run in runs]
             if all(curves):
                 by_title.setdefault(title, {})[row["name"]] = curves
     return by_title

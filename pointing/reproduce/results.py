@@ -90,6 +90,7 @@ def _training(run: PlannedRun) -> dict[str, Any]:
         "updates": state.update,
         "best_update": state.best_update,
         "minutes": round(state.seconds / 60, 1),
+        "core_minutes": round(state.core_seconds / 60, 1),
         "words_per_second": round(median(rates)) if rates else None,
         "threads": run_settings(run.folder).training.threads,
         "curve": [_numbers(event, words=not run.config.text.uses_subwords) for event in validations],

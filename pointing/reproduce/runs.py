@@ -30,7 +30,6 @@ class PlannedRun(NamedTuple):
     folder: Path
 
 
-PAPERS_TEXT = {"text.forms": False}  # results of papers are of lower-cased tokens
 PlannedRuns = Mapping[tuple[str, int], PlannedRun]  # by the row's key and the seed
 
 
@@ -77,7 +76,7 @@ def plan_runs(
     for row in (row for row in rows if row.shared_run is None):
         for seed in range(1, row.seeds + 1):
             given = {"pointers.dictionary": str(dictionary)} if row.takes_dictionary else {}
-            config = read_config(recipe, {**PAPERS_TEXT, **changes, **row.changes, **given, "training.seed": seed})
+            config = read_config(recipe, {**changes, **row.changes, **given, "training.seed": seed})
             corpus = out / "corpora" / _corpus_name(config)
             planned[row.key, seed] = PlannedRun(config, corpus, out / f"{row.key}-{seed}")
     return planned

@@ -133,6 +133,7 @@ class Trainer:
         last = -1 if self.measure_first else self.state.update
         self.journal = Journal(folder, last) if processes.first else None
         self.last_save = self.last_note = time.monotonic()
+        self.core_seconds_before = self.state.core_seconds - time.process_time()
 
     def _begin(self, start: Start | None) -> None:
         """A new run's folder, and if it begins with another run's weights, these as its first checkpoint."""
@@ -257,10 +258,15 @@ class Trainer:
             state.best, state.best_update = loss, state.update
         seconds = time.monotonic() - start
         if self.journal is not None:
-            self.journal.note("validation", state.update, {**numbers, "best": better, "seconds": seconds})
+            numbers |= {"best": better, "seconds": seconds, "core_minutes": self._core_seconds() / 60}
+            self.journal.note("validation", state.update, numbers)
             self.samples.show(outputs, self.journal, state.update)
             say(_validation_line(state.update, numbers, better))
         self.last_note += seconds  # words per second are of training alone
+
+    def _core_seconds(self) -> float:
+        """Processor time of this and all earlier parts of the run; other work on the machine does not add to it."""
+        return self.core_seconds_before + time.process_time()
 
     def _save(self) -> None:
         check_still_there(self.folder, self.lock)
@@ -268,6 +274,7 @@ class Trainer:
             self.journal.keep()
         now = time.monotonic()
         self.state.seconds, self.last_save = self.state.seconds + now - self.last_save, now
+        self.state.core_seconds = self._core_seconds()
         save_checkpoint(self.folder, self.state, self.learner, self.made_from, self.processes)
 
 

@@ -39,6 +39,7 @@ class State:
     best_update: Count = 0
     waited: Count = 0  # validations since the best one
     seconds: float = 0.0  # of training, over all parts of the run
+    core_seconds: float = 0.0  # of all threads of the first process, over all parts of the run
     since: dict[str, float] = field(default_factory=dict)  # sums since the journal's last note
 
     @property
