@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         Switch,
         masked_log_softmax,
     )
+    from pointing.sharing.export import export, save_pretrained
+    from pointing.sharing.hub import from_pretrained, push_to_hub
 
 __version__ = "0.1.0"
 __all__ = [  # docs/layer.md has a table of them
@@ -36,8 +38,12 @@ __all__ = [  # docs/layer.md has a table of them
     "Search",
     "Switch",
     "Token",
+    "export",
+    "from_pretrained",
     "load",
     "masked_log_softmax",
+    "push_to_hub",
+    "save_pretrained",
 ]
 ELSEWHERE = {  # public names that are not of the layer
     "Generator": "pointing.generation.generator",
@@ -45,11 +51,15 @@ ELSEWHERE = {  # public names that are not of the layer
     "Output": "pointing.generation.output",
     "Search": "pointing.config",
     "Token": "pointing.generation.output",
+    "export": "pointing.sharing.export",
+    "from_pretrained": "pointing.sharing.hub",
+    "push_to_hub": "pointing.sharing.hub",
+    "save_pretrained": "pointing.sharing.export",
 }
 
 
 def load(run: str | Path, device: str = "auto", dictionary: str | Path | None = None) -> Generator:
-    """A trained run, ready to use: `pointing.load("runs/x").generate("a line").text`.
+    """A trained run, ready to use: `pointing.load("runs/x").generate("a line").text`. A folder, or what `export` wrote.
 
     With a dictionary of word pairs, copied words are written as it translates them.
     """

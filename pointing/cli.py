@@ -16,6 +16,7 @@ from pointing.evaluation.command import calibrate, evaluate
 from pointing.init.command import init
 from pointing.reproduce.command import app as reproduce
 from pointing.server.command import serve
+from pointing.sharing.command import export
 from pointing.system.program import program
 from pointing.system.terminal import ending
 from pointing.translation.command import translate
@@ -210,6 +211,7 @@ app.command()(translate)
 app.command()(serve)
 app.command()(evaluate)
 app.command()(calibrate)
+app.command()(export)
 
 
 @app.command()

@@ -5,18 +5,12 @@ import os
 import subprocess
 import sys
 
+import forked
 import pytest
 
 
 def pointing(*arguments, folder=None, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "pointing", *map(str, arguments)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
+    return forked.run(*arguments, cwd=folder, env={**os.environ, **environment})
 
 
 def test_every_verb_explains_itself():

@@ -35,6 +35,7 @@ ROWS = [  # the data's way: a row imports only from rows above it
     "reproduce",
     "server",
     "huggingface",
+    "sharing",
     "demo",
     "cli",
 ]

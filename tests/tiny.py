@@ -12,6 +12,7 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import forked
 import pytest
 import torch
 import yaml
@@ -92,7 +93,7 @@ def same(one, other):
 
 def events(out):
     """What metrics.jsonl says, without times."""
-    timed = {"seconds", "words_per_second"}
+    timed = {"seconds", "core_minutes", "words_per_second"}
     return [{key: value for key, value in line.items() if key not in timed} for line in read_journal(out)]
 
 
@@ -107,7 +108,9 @@ def environment():
 
 
 def pointing(*arguments, folder, processes=1):
-    """The real command, to its end."""
+    """The command in processes of its own, to its end."""
+    if processes == 1:
+        return forked.run(*arguments, cwd=folder, env=environment())
     return subprocess.run(
         command(*arguments, processes=processes),
         **{"cwd": folder, "env": environment(), "capture_output": True, "text": True, "check": False, "timeout": 300},
@@ -116,12 +119,18 @@ def pointing(*arguments, folder, processes=1):
 
 def said(*arguments):
     """What the command says in this process: its exit code and standard error."""
-    heard = StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stderr(heard), redirect_stdout(StringIO()):
+    code, _, error = ran(*arguments)
+    return code, error
+
+
+def ran(*arguments):
+    """The same with standard output between them."""
+    out, error = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stderr(error), redirect_stdout(out):
         patch.setattr(sys, "argv", ["pointing", *map(str, arguments)])
         with pytest.raises(SystemExit) as stopped:
             main()
-    return stopped.value.code, heard.getvalue()
+    return stopped.value.code, out.getvalue(), error.getvalue()
 
 
 def untrained(folder, *changes, name="run", seed=0, **sizes):

@@ -35,6 +35,7 @@ from pointing.evaluation.span_metrics import span_measures, term_measure
 from pointing.generation.generator import Generator
 from pointing.generation.glossary import Glossary, make_terms
 from pointing.generation.output import UNKNOWN, Output
+from pointing.model.exported import is_exported
 from pointing.model.run import Run, load_run
 from pointing.system.progress import track
 from pointing.text.entities import Tagged
@@ -101,13 +102,13 @@ def _deciding(text: Text) -> dict[str, Any]:
 
 
 def open_systems(paths: Sequence[str | Path], search: Search | None = None) -> list[System]:
-    """Run folders and files of hypotheses, each named by its folder or file, or by its path if two names are equal."""
+    """Runs and files of hypotheses, each named by its folder or file, or by its path if two names are equal."""
     systems: list[System] = []
     names = Counter(Path(path).resolve().name for path in paths)
     for path in map(Path, paths):
         name = path.resolve().name if names[path.resolve().name] == 1 else str(path)
         name = name if all(name != system.name for system in systems) else f"{name} ({len(systems) + 1})"
-        if path.is_dir():
+        if path.is_dir() or is_exported(path):
             systems.append(System(name, load_run(path), search or Search(), None, path))
         elif path.exists():
             systems.append(System(name, outputs=read_texts(path), path=path))

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pointing.errors import Misuse
 from pointing.evaluation import plots, significance
 from pointing.evaluation.copy_metrics import Bin
 from pointing.evaluation.significance import Comparison, Interval, Measure, Resampling
 from pointing.evaluation.span_metrics import INVENTED, LOST
 from pointing.generation.output import Output
+from pointing.system.border import read_object
 from pointing.system.files import write_text
 from pointing.system.progress import track
 from pointing.system.tables import Table
@@ -175,6 +177,18 @@ class Report:
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys(measure.name for system in self.systems for measure in system.measures))
+
+
+def read_scores(run: Path) -> dict[str, dict[str, Any]]:
+    """What `pointing evaluate RUN --out RUN/evaluation` found, or `--out RUN`: measure → score, interval, signature."""
+    path = next((place for place in (run / RESULTS, run / "evaluation" / RESULTS) if place.is_file()), None)
+    if path is None:
+        return {}
+    try:
+        scores = read_object(path, "results")["systems"][0]["scores"]
+        return {str(measure): dict(values) for measure, values in scores.items()}
+    except (Misuse, LookupError, TypeError, ValueError, AttributeError):
+        return {}  # a file of that name that something else wrote
 
 
 def names_of_report(systems: Sequence[str]) -> list[str]:

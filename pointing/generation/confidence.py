@@ -21,6 +21,7 @@ from pointing.config import Positive, Settings, checked
 from pointing.errors import Misuse
 from pointing.generation.beam import Hypothesis
 from pointing.generation.reader import Line
+from pointing.model.exported import folder_of
 from pointing.model.run import CONFIDENCE as CONFIDENCE
 from pointing.system.border import read_object
 from pointing.system.files import whole_file
@@ -135,7 +136,7 @@ def save_confidence(confidence: Confidence, folder: Path) -> None:
 
 def load_confidence(folder: str | Path) -> Confidence | None:
     """What `save_confidence` wrote; None if there is none."""
-    path = Path(folder) / CONFIDENCE
+    path = folder_of(folder) / CONFIDENCE
     if not path.exists():
         return None
     try:

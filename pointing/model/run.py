@@ -26,8 +26,10 @@ from pointing.corpus.lexicon import LEXICON, Lexicon
 from pointing.corpus.sources import HELD_OUT_FILES
 from pointing.errors import Misuse, shown
 from pointing.model.encoder_decoder import EncoderDecoder
+from pointing.model.exported import folder_of, is_exported
 from pointing.model.seq2seq import Seq2Seq
 from pointing.model.transformer import Transformer
+from pointing.model.unfilled import Unfilled
 from pointing.settings_file import found_files, read_settings
 from pointing.system.border import MANIFEST, check_file, check_regular, entering
 from pointing.system.files import whole_file, write_text
@@ -82,6 +84,7 @@ def word_tensors(lexicon: Lexicon) -> dict[str, Vocabulary]:
 
 def load_lexicon(folder: Path) -> Lexicon:
     """What a run reads and writes words with. Its settings name files as they are found from here."""
+    folder = folder_of(folder)
     config = found_files(run_settings(folder), _places_of_files(folder))
     # Runs made before vocabulary files listed the placeholders have their number in the header of their weights.
     header = checked(Header, read_header(folder / MODEL), folder / MODEL)
@@ -90,12 +93,13 @@ def load_lexicon(folder: Path) -> Lexicon:
 
 def load_run(folder: str | Path) -> Run:
     """The run's best model so far, ready to generate."""
-    folder = Path(folder)
+    folder = folder_of(folder)
     lexicon = load_lexicon(folder)
     tensors, about = read_tensors(folder / MODEL)
-    with torch.device("meta"):  # costs nothing: a wrong width in the settings must not take all memory
+    with torch.device("meta"), Unfilled():  # costs nothing: a wrong width in the settings must not take all memory
         check_tensors(tensors, dict(make_model(lexicon).named_parameters()), folder / MODEL)
-    model = make_model(lexicon)
+    with Unfilled():
+        model = make_model(lexicon)
     put_tensors(tensors, dict(model.named_parameters()), folder / MODEL)
     if odd := [name for name, weight in model.named_parameters() if not weight.isfinite().all()]:
         raise Misuse(f"{odd[0]} has weights that are not numbers: train it again", folder / MODEL)
@@ -104,6 +108,7 @@ def load_run(folder: str | Path) -> Run:
 
 def run_settings(folder: Path) -> Config:
     """The settings that a run was made with."""
+    folder = folder_of(folder)
     check_is_run(folder)
     path = folder / SETTINGS
     return checked(Config, read_settings(path), path)
@@ -116,7 +121,7 @@ def check_is_run(folder: Path) -> None:
     if not folder.exists():
         reason = ": there is no such folder"
     elif not folder.is_dir():
-        reason = ": it is a file, and a run is a folder"
+        reason = ": it is a file, and a run is a folder, or a file that `pointing export` wrote"
     elif (folder / PREPARED).exists():
         reason = ": it is a prepared corpus"
     elif runs := sorted(path.parent for path in folder.glob(f"*/{SETTINGS}")):
@@ -136,7 +141,9 @@ def _places_of_files(folder: Path) -> list[Path]:
 
 
 def own_files(folder: Path) -> list[Path]:
-    """The files of a run, which nothing else may take the place of."""
+    """The files of a run, which nothing else may take the place of; an exported one is one file."""
+    if is_exported(folder):
+        return [folder]
     names = (SETTINGS, MODEL, STATE, METRICS, STARTED_FROM, MANIFEST, CONFIDENCE, *OF_THE_CORPUS)
     return [folder / name for name in names if (folder / name).exists()]
 

@@ -218,6 +218,7 @@ WORDS = {
 PIECES_ALONE = {**SOFTMAX, "pointers.policy": "none", "pointers.places": "tokens", "pointers.guidance": 0.0}
 TRANSFORMER = {
     "model.kind": "transformer",
+    "model.init": 0.01,  # the default: the recipe's is a GRU's
     "model.embedding": 192,
     "model.hidden": 512,
     "model.encoder_layers": 3,
@@ -232,7 +233,7 @@ MODELS = Experiment(
     key="models",
     title="Kinds of models at equal minutes of one core",
     paper_section=None,
-    recipes=("debian-en-de-pieces",),
+    recipes=("debian-en-de-pieces", "debian-en-fr-pieces"),
     groups=(
         (
             Row("softmax", "GRU on words", {**WORDS, **SOFTMAX}),

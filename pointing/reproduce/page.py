@@ -43,7 +43,13 @@ a row has several seeds, each one's difference is told; differences are always b
 - *of the same events*: the dev NLL of a sentence with all words outside the shortlist as one word, so that models can
   be compared; a model's own NLL asks the pointer softmax for the place that it points at too.
 - *tested after updates*: the validation of the lowest dev NLL, whose weights were tested and whose figures these are.
-  *minutes*: of training, with other work on the same machine: not a measure of speed.
+  *minutes*: of training, with other work on the same machine: not a measure of speed. *minutes of one core*: the time
+  of processors that training and its validations took, whatever else the machine did.
+- *pieces in, words out*: the model reads and writes pieces of words, points at whole words, and writes them as they
+  are. *aligned*: in training l_t is drawn to the source word that a word aligner links to the target word.
+  *source's unseen*: of the words of the source that the training text does not have and the reference has as they
+  are, the share that is in the output (recall); of those that the output has, the share that the reference has
+  (precision).
 - Corpora have the pairs that are not too long to be trained on; all lines of a test set are tested.
 """
 

@@ -23,6 +23,8 @@ CURVES = {  # a panel's title → the name of its measure in results.json
     "dev BLEU, greedy": "bleu",
     "dev ROUGE-L F1, greedy": "rouge",
 }
+TIMES = {"update": "minutes", "core_minutes": "core_minutes"}  # what learning curves are drawn over → a run's time
+LABELS = {"update": "updates", "minutes": "minutes", "core_minutes": "minutes of one core"}
 TOO_FEW_UNKNOWN = 10  # with fewer words outside the shortlist no share of them is shown; subwords leave hardly any
 NOTES = "notes.md"  # comments on the results, written by hand
 
@@ -171,9 +173,9 @@ def _training(experiment: Experiment, results: Mapping[str, Any]) -> Table:
         passed = mean(_passes_baseline(run, baseline) for run, baseline in zip(runs, baselines, strict=True))
         cells += [f"{mean(run['best_update'] for run in runs):,.0f}"]
         cells += [f"{passed:,.0f}" if math.isfinite(passed) else NOT_DEFINED]
-        rows.append([row["name"], *cells, f"{mean(run['minutes'] for run in runs):.0f}"])
+        rows.append([row["name"], *cells, f"{mean(run[TIMES[experiment.curves_by]] for run in runs):.0f}"])
     header = ["", "dev NLL", "of the same events", scores.get(score, "dev score"), "tested after updates"]
-    header += ["updates to the first's best", "minutes"]
+    header += ["updates to the first's best", LABELS[TIMES[experiment.curves_by]]]
     return Table("Training", header, rows)
 
 
@@ -212,7 +214,7 @@ def _mean(values: Iterable[float | None], digits: int = 2) -> str:
 def curves_by(results: Mapping[str, Any]) -> tuple[str, str]:
     """What the learning curves are drawn over: its name in results.json, and the axis' label."""
     measure = EXPERIMENTS[results["experiment"]].curves_by
-    return measure, {"update": "updates", "core_minutes": "minutes of one core"}[measure]
+    return measure, LABELS[measure]
 
 
 def panels(results: Mapping[str, Any]) -> dict[str, dict[str, list[list[tuple[float, float]]]]]:

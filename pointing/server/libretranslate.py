@@ -21,10 +21,11 @@ from pointing.server.answers import described, json_answer
 from pointing.server.forms import content_kind, read_form
 from pointing.server.html_text import Page, Segment, read_html, split_at_lost_tags, write_html
 from pointing.server.limits import Refused
-from pointing.server.models import Model, language_name
+from pointing.server.models import Model
 from pointing.server.schema import PROBLEMS, detect_request, translate_request
 from pointing.server.service import Service
 from pointing.server.words_of_errors import in_words
+from pointing.text.languages import language_name
 
 Schema = TypeVar("Schema", bound=BaseModel)
 BEAM = 5

@@ -13,15 +13,15 @@ import torch
 from pointing.config import Config
 from pointing.errors import Failure, Misuse
 from pointing.evaluation.evaluation_set import own_part
+from pointing.evaluation.report import read_scores
 from pointing.generation.confidence import confidence_for
 from pointing.generation.generator import Generator
+from pointing.model.exported import folder_of
 from pointing.model.run import load_run
 from pointing.server.limits import Refused
-from pointing.system.border import read_object
-from pointing.text.languages import NAMES, language_scores
+from pointing.text.languages import language_scores, main_language
 
 EXAMPLES, LONGEST_EXAMPLE = 40, 200  # lines for the page's example button; characters of one
-RESULTS = ("results.json", "evaluation/results.json")  # in the run's folder: what `pointing evaluate --out` wrote
 
 
 @dataclass(frozen=True)
@@ -90,21 +90,9 @@ class Model:
                 "update": self.about.get("update"),
                 "dev": dev,
             },
-            "scores": scores(self.folder),
+            "scores": [{"name": name, **values} for name, values in read_scores(folder_of(self.folder)).items()],
             "examples": self.examples,
         }
-
-
-def scores(folder: Path) -> list[dict[str, Any]]:
-    """What `pointing evaluate RUN --out RUN/evaluation` found: names, values, intervals, signatures."""
-    path = next((folder / name for name in RESULTS if (folder / name).is_file()), None)
-    if path is None:
-        return []
-    try:
-        systems = read_object(path, "results")["systems"]
-        return [{"name": measure, **values} for measure, values in systems[0]["scores"].items()]
-    except (Misuse, LookupError, TypeError, AttributeError):
-        return []  # a file of that name that something else wrote
 
 
 class Models:
@@ -151,11 +139,11 @@ class Models:
     def between(self, source: str, target: str) -> Model:
         """The model of two languages; of `en-GB` and `en_GB`, that of `en` if there is no other."""
         for code in (source, target):
-            if _main(code) not in map(_main, self.codes()):
+            if main_language(code) not in map(main_language, self.codes()):
                 raise Refused(400, f"{code[:20]} is not supported")
         pairs = {(model.source, model.target): model for model in self.served}
-        main = {(_main(s), _main(t)): model for (s, t), model in pairs.items()}
-        found = pairs.get((source, target)) or main.get((_main(source), _main(target)))
+        main = {(main_language(s), main_language(t)): model for (s, t), model in pairs.items()}
+        found = pairs.get((source, target)) or main.get((main_language(source), main_language(target)))
         if found is None:
             there = ", ".join(f"{s} → {t}" for s, t in pairs)
             raise Refused(400, f"{target[:20]} is not available as a target of {source[:20]}; there is {there}")
@@ -164,29 +152,21 @@ class Models:
     def detect(self, texts: Sequence[str]) -> list[tuple[str, float]]:
         """The languages of a text that are served, most probable first, each with a confidence from 0 to 100."""
         found = dict(language_scores(texts))
-        ranked = sorted(((found.get(_main(code), 0.0), code) for code in self.codes()), reverse=True)
+        ranked = sorted(((found.get(main_language(code), 0.0), code) for code in self.codes()), reverse=True)
         return [(code, round(100 * share, 1)) for share, code in ranked if share] or [(self.codes()[0], 0.0)]
 
     def for_text(self, texts: Sequence[str], target: str) -> tuple[Model, float]:
         """The model into a language, whose source language the text most probably has; and the confidence in that."""
         confidence = dict(self.detect(texts))
-        into = [model for model in self.served if _main(model.target) == _main(target)]
+        into = [model for model in self.served if main_language(model.target) == main_language(target)]
         if not into:
             raise Refused(400, f"{target[:20]} is not supported as a target")
         best = max(into, key=lambda model: confidence.get(model.source, 0.0))
         return best, confidence.get(best.source, 0.0)
 
 
-def language_name(code: str) -> str:
-    return NAMES.get(_main(code), code).split()[0].capitalize() if _main(code) in NAMES else code
-
-
-def _main(code: str) -> str:
-    return code.replace("_", "-").partition("-")[0].lower()
-
-
 def _free_name(folder: Path, models: Sequence[Model]) -> str:
-    name = folder.resolve().name
+    name = folder_of(folder).resolve().name
     taken = {model.name for model in models}
     return next(each for each in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if each not in taken)
 

@@ -98,3 +98,13 @@ def _count_common(lines: Iterable[str]) -> tuple[int, list[tuple[str, int]]]:
     words = Counter(word for line in lines for word in re.findall(r"[^\W\d_]+", line.lower()))
     counts = [(sum(words[word] for word in common), code) for code, common in _WORDS.items()]
     return sum(words.values()), [(code, count) for count, code in sorted(counts, reverse=True)]
+
+
+def language_name(code: str) -> str:
+    """The English name of a language, if it is known."""
+    return NAMES[main_language(code)].split()[0].capitalize() if main_language(code) in NAMES else code
+
+
+def main_language(code: str) -> str:
+    """`en` of `en-GB` and `en_GB`."""
+    return code.replace("_", "-").partition("-")[0].lower()

@@ -9,6 +9,7 @@ from pointing.corpus.examples import PREPARED, Corpus
 from pointing.corpus.vectors import load_vectors
 from pointing.errors import Misuse
 from pointing.generation.confidence import load_confidence
+from pointing.model.exported import folder_of
 from pointing.model.run import METRICS, MODEL, SETTINGS, STARTED_FROM, STATE, check_is_run, load_run, own_files
 from pointing.system.border import MANIFEST, read_manifest
 from pointing.system.manifest import problems
@@ -36,6 +37,7 @@ class Checked:
 
 def check_folder(folder: Path) -> Checked:
     """Compares all files with the manifest, and uses each of them as training and generation would."""
+    told, folder = folder, folder_of(folder)
     is_corpus = (folder / PREPARED).exists()
     if not is_corpus:
         check_is_run(folder)
@@ -43,7 +45,7 @@ def check_folder(folder: Path) -> Checked:
     for problem in found:
         say(problem)
     if found:
-        raise Misuse(f"{len(found)} of {len(read_manifest(folder))} files are damaged", folder)
+        raise Misuse(f"{len(found)} of {len(read_manifest(folder))} files are damaged", told)
     if is_corpus:
         _use_corpus(folder)
     else:
@@ -51,7 +53,7 @@ def check_folder(folder: Path) -> Checked:
     listed = read_manifest(folder)
     there = folder.iterdir() if is_corpus else own_files(folder)
     unlisted = sorted(path.name for path in there if path.name not in listed.keys() | CHANGE)
-    return Checked(str(folder), "prepared corpus" if is_corpus else "run", len(listed), unlisted)
+    return Checked(str(told), "prepared corpus" if is_corpus else "run", len(listed), unlisted)
 
 
 def _use_corpus(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pointing.config import Config, Model
 from pointing.corpus.base import Base
 from pointing.corpus.lexicon import Lexicon
 from pointing.errors import Misuse
+from pointing.model.exported import folder_of
 from pointing.model.run import SETTINGS, STARTED_FROM, STATE, Run, load_lexicon, load_run, run_settings
 from pointing.system.border import entering, read_object
 from pointing.training.state import dotted_keys
@@ -36,7 +37,7 @@ def places(settings: Path | None, corpus: Path | None, folder: Path | None, star
             raise Misuse("give a settings file; only with --from or --resume, and with --out, it may be left out")
         run = start or folder
         run_settings(run)  # says what is wrong with it
-        return Places(run / SETTINGS, corpus or _own_corpus(folder), folder)
+        return Places(folder_of(run) / SETTINGS, corpus or _own_corpus(folder), folder)
     folder = folder or Path("runs") / settings.stem
     if start is not None or (resume and (folder / STARTED_FROM).exists()):
         return Places(settings, corpus or _own_corpus(folder), folder)

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 
@@ -46,8 +47,7 @@ def prepared(folder, settings, name="corpus", **changes):
 
 def command(folder, settings, *arguments):
     (folder / "x.yaml").write_text(json.dumps(settings))
-    line = [sys.executable, "-m", "pointing", "prepare", "x.yaml", "--out", "corpus", *arguments]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+    return forked.run("prepare", "x.yaml", "--out", "corpus", *arguments, cwd=folder)
 
 
 def test_one_pair_from_raw_line_to_tensors(tmp_path):

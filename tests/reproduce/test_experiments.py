@@ -16,11 +16,11 @@ import torch
 from pointing.errors import Misuse
 from pointing.evaluation import evaluate as evaluation
 from pointing.model.run import load_run
-from pointing.reproduce.experiments import EXPERIMENTS, LEARNING_CURVES, SUMMARIZATION_ENTITIES, TRANSLATION
+from pointing.reproduce.experiments import EXPERIMENTS, LEARNING_CURVES, MODELS, SUMMARIZATION_ENTITIES, TRANSLATION
 from pointing.reproduce.outputs import OutputOrigin, system_with_outputs
 from pointing.reproduce.page import find_results, html_page, report_markdown, write_report
 from pointing.reproduce.pipeline import recipes_with_data, reproduce_experiment
-from pointing.reproduce.report import _escaped
+from pointing.reproduce.report import _escaped, panels
 from pointing.reproduce.results import read_results
 from pointing.reproduce.runs import choose_rows, plan_runs
 from pointing.settings_file import read_config
@@ -262,7 +262,9 @@ def test_a_given_dictionary_is_a_row_only_where_one_is_given(tmp_path):
 def test_every_row_of_every_experiment_is_a_change_that_the_recipes_allow(tmp_path):
     for experiment in EXPERIMENTS.values():
         for name in experiment.recipes:
-            planned = plan_runs(experiment.rows, ROOT / f"recipes/{name}.yaml", {}, tmp_path, tmp_path / "words.tsv")
+            recipe, words = ROOT / f"recipes/{name}.yaml", tmp_path / "words.tsv"
+            planned = plan_runs(experiment.rows, recipe, experiment.changes, tmp_path, words)
+            assert {run.config.text.forms for run in planned.values()} == {experiment is MODELS}  # else lower-cased
             assert len(planned) == sum(row.shared_run is None for row in experiment.rows)
             assert len({run.folder for run in planned.values()}) == len(planned)
 
@@ -319,6 +321,23 @@ def test_subwords_have_no_nll_that_compares(tmp_path):
     text = (reproduce_experiment(LEARNING_CURVES, **asked) / "report.md").read_text()
     assert re.search(r"\| NMT \| \S+ \| – \| \S+ \| \S+ \| – \|", text)
     assert "NLL of the same events |" not in text
+
+
+def test_kinds_of_models_are_compared_by_the_time_of_one_core(tmp_path):
+    pieces = {"text": {"subwords": "bpe"}, "vocabulary": {"source": 60, "target": 60}, "pointers": {"places": "words"}}
+    path = recipe(tmp_path, tiny.merged(pieces, {"pointers": {"guidance": 0.3}, "model": {"feed": "source"}}))
+    rows = ("pieces", "pieces-aligned")
+    where = reproduce_experiment(MODELS, path, tmp_path / "out", "models", rows=rows, workers=1)
+    results = read_results(where)
+    for key, run in results["runs"].items():
+        minutes = [point["core_minutes"] for point in run["curve"]]
+        assert 0 < minutes[0] < minutes[1] <= run["core_minutes"] + 0.05, key
+    drawn = panels(results)["dev BLEU, greedy"]["GRU, pieces in, words out"]
+    minutes = [point["core_minutes"] for point in results["runs"]["pieces-1"]["curve"]]
+    assert [[x for x, _ in curve] for curve in drawn] == [minutes]
+    text = (where / "report.md").read_text()
+    assert "(beyond the paper)" in text
+    assert "| updates to the first's best | minutes of one core |" in text
 
 
 def test_pages_find_their_pictures_and_only_our_results(made, tmp_path):

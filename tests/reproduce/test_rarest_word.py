@@ -1,7 +1,6 @@
 import json
-import subprocess
-import sys
 
+import forked
 import pytest
 import tiny
 import torch
@@ -84,8 +83,8 @@ def test_a_run_repeats_exactly(head):
 
 def test_the_command_writes_its_report_and_goes_on_where_it_was(tmp_path):
     arguments = ["reproduce", "rarest-word", "--updates", "3", "--hidden", "8", "--seeds", "2", "--training", "40"]
-    command = [sys.executable, "-m", "pointing", *arguments, "--out", str(tmp_path)]
-    first = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = [*arguments, "--out", tmp_path]
+    first = forked.run(*command)
     assert "| the paper | softmax over all words | – | 48.2 |" in first.stdout
     results = json.loads((tmp_path / "results.json").read_text())
     assert len(results["runs"]) == 6
@@ -100,7 +99,7 @@ def test_the_command_writes_its_report_and_goes_on_where_it_was(tmp_path):
     }
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
     next(iter(made)).unlink()  # as if it had been cut off
-    again = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    again = forked.run(*command, "--json")
     remade = json.loads(again.stdout)["runs"]
     assert [run["test"] for run in remade] == [run["test"] for run in results["runs"]]
     assert sum(path.stat().st_mtime_ns != before for path, before in made.items()) == 1

@@ -3,14 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from forked import Forked
 from playwright.sync_api import sync_playwright
 
 from pointing.data import names
@@ -59,10 +58,9 @@ def small_run(tmp_path_factory):
 def serving(folder, *arguments):
     """The command `pointing serve`, with these arguments, in a process of its own; its address."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pointing", "serve", *map(str, arguments), "--port", "0"]
     messages = folder / "messages.txt"
-    with messages.open("w") as file:
-        process = subprocess.Popen(command, cwd=ROOT, stderr=file, stdout=subprocess.DEVNULL)
+    messages.write_text("")
+    process = Forked("serve", *arguments, "--port", 0, cwd=ROOT, stdout=os.devnull, stderr=messages)
     try:
         yield _address(process, messages)
     finally:
@@ -126,10 +124,14 @@ def watched_page(browser, address, problems):
         if parts.scheme not in ("blob", "data") and parts.netloc != urlsplit(address).netloc:
             problems.seen.append(f"a request to {request.url}")
 
+    def on_console(message):
+        if message.type in ("error", "warning"):
+            problems.seen.append(message.text)
+
     context = browser.new_context(viewport={"width": 1200, "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(10_000)
     page = context.new_page()
-    page.on("console", lambda message: problems.seen.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("console", on_console)
     page.on("pageerror", lambda error: problems.seen.append(str(error)))
     page.on("request", on_request)
     yield page

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import forked
 import pytest
 from browser import SERVING, START
 from here import FROZEN, POINTER, SOFTMAX
@@ -23,14 +24,7 @@ TEXT = "the modern release of tobram is 315.38.266"
 
 def command(*arguments, **environment):
     """Exit code and messages of a command that is expected to end by itself."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pointing", "serve", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=START,
-        env={**os.environ, **environment},
-        check=False,
-    )
+    done = forked.run("serve", *arguments, env={**os.environ, **environment}, timeout=START)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr
 
@@ -40,9 +34,8 @@ class Process:
 
     def __init__(self, messages, *arguments, port=0):
         self.messages = messages
-        parts = [sys.executable, "-m", "pointing", "serve", *map(str, arguments), "--port", str(port)]
-        with messages.open("w") as file:
-            self.process = subprocess.Popen(parts, stderr=file, stdout=subprocess.DEVNULL)
+        messages.write_text("")
+        self.process = forked.Forked("serve", *arguments, "--port", port, stdout=os.devnull, stderr=messages)
         deadline = time.monotonic() + START
         while not (found := SERVING.search(messages.read_text())):
             assert self.process.poll() is None, messages.read_text()
@@ -182,9 +175,9 @@ def test_keys_come_from_a_file_and_from_the_environment(tmp_path, monkeypatch):
 def test_without_the_extra_the_command_says_what_to_install(tmp_path):
     (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError(\"No module named 'fastapi'\", name='fastapi')")
     path = os.pathsep.join([str(tmp_path), str(FROZEN.parents[1])])
-    code, messages = command(POINTER, PYTHONPATH=path)
-    assert code == 2
-    assert "pointing[serve]" in messages
+    real = [sys.executable, "-m", "pointing", "serve", str(POINTER)]
+    done = subprocess.run(real, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert (done.returncode, "pointing[serve]" in done.stderr) == (2, True), done.stderr
 
 
 LOADING = """
