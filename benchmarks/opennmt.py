@@ -170,8 +170,8 @@ def train(
         "save_checkpoint_steps": updates,
         "save_model": str(folder / "model"),
     }
-    _write_vocabulary(source, folder / "source.words", vocabulary, specials=2)
-    _write_vocabulary(target, folder / "target.words", vocabulary, specials=4)
+    write_vocabulary(source, folder / "source.words", vocabulary, specials=2)
+    write_vocabulary(target, folder / "target.words", vocabulary, specials=4)
     (folder / "train.yaml").write_text(json.dumps(settings, indent=1))  # JSON is YAML
     log = _run(python, TRAIN, ["-config", str(folder / "train.yaml")], threads)
     (folder / "train.log").write_text(log)
@@ -224,7 +224,7 @@ def serve(
     options = ["--ip", "127.0.0.1", "--port", str(port), "--config", str((folder / "server.json").resolve())]
     command = [str(python.absolute()), "-W", "ignore", "-m", "onmt.bin.server", *options]
     with (folder / "server.log").open("wb") as log:
-        return Popen(command, env=_variables(threads), cwd=folder, stdout=log, stderr=log)
+        return Popen(command, env=variables(threads), cwd=folder, stdout=log, stderr=log)
 
 
 def multiplications(
@@ -265,14 +265,14 @@ def equal_hidden(work: int, **sizes: int) -> int:
     return min(range(2, 8192, 2), key=lambda D: abs(sum(multiplications(hidden=D, **sizes).values()) - work))
 
 
-def _write_vocabulary(text: Path, path: Path, size: int, specials: int) -> None:
+def write_vocabulary(text: Path, path: Path, size: int, specials: int) -> None:
     """Writes the most frequent words with their counts, a word on each line; ties in the order of the alphabet."""
     counts = Counter(text.read_text(encoding="utf-8").split())
     ranked = sorted((-count, word) for word, count in counts.items() if word not in SPECIALS)
     path.write_text("".join(f"{word} {-count}\n" for count, word in ranked[: size - specials]), encoding="utf-8")
 
 
-def _variables(threads: int) -> dict[str, str]:
+def variables(threads: int) -> dict[str, str]:
     """The environment of the peer's programs."""
     settings = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     settings["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"  # the peer's checkpoints hold more than tensors
@@ -283,7 +283,7 @@ def _run(python: Path, program: str, arguments: list[str], threads: int) -> str:
     """Runs a program in the peer's venv and returns what it prints."""
     command = [str(python), "-W", "ignore", "-c", program, *arguments]
     start, before = time.perf_counter(), _seconds_of_others()
-    done = run(command, env=_variables(threads), stdout=PIPE, stderr=STDOUT, encoding="utf-8")
+    done = run(command, env=variables(threads), stdout=PIPE, stderr=STDOUT, encoding="utf-8")
     if done.returncode:
         raise SystemExit(f"the peer failed:\n{done.stdout[-3000:]}")
     if (used := int(_found(r"^threads (\d+)", done.stdout))) != threads:
