@@ -27,11 +27,12 @@ import sys
 import time
 import venv
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen, run
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pointing.config import Config, checked
 from pointing.corpus.examples import Corpus
@@ -130,8 +131,11 @@ def train(
     learning_rate: float = 1e-3,
     report_every: int = 10,
     warm_up: int = 2,
+    model: Mapping[str, Any] | None = None,
 ) -> Training:
     """Trains on tokenised text, one sentence a line; the first `warm_up` reports are not counted.
+
+    `model` are settings of the peer's own for another kind of model than our GRU's twin.
 
     `vocabulary` is the size of both vocabularies, special words included. The peer reads POOL batches at a time, so
     with up to POOL updates all reading falls into the first report, which is not counted: in the peer's favour.
@@ -169,7 +173,7 @@ def train(
         "report_every": report_every,
         "save_checkpoint_steps": updates,
         "save_model": str(folder / "model"),
-    }
+    } | dict(model or {})
     write_vocabulary(source, folder / "source.words", vocabulary, specials=2)
     write_vocabulary(target, folder / "target.words", vocabulary, specials=4)
     (folder / "train.yaml").write_text(json.dumps(settings, indent=1))  # JSON is YAML
