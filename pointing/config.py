@@ -75,6 +75,9 @@ class Pointers(Settings):
     guidance: Annotated[float, Field(ge=0)] = 0.0
     """Weight of a loss that pulls l_t, at steps that write a shortlist word, to the source word that a word aligner
     links to it (guided attention). 0: none."""
+    familiarity: bool = False
+    """true: the encoder is also told how often the training text has each source word, and how often it was copied
+    there. So a word that was translated before is not taken for a name. Needs text.forms."""
     unreachable: Literal["unk", "attention"] = "unk"
     """The target of a word that is neither in the shortlist nor in the source. unk: the unknown word. attention: a
     pointer to the source position with the most attention (paper §5.3)."""
@@ -314,6 +317,14 @@ class Config(Settings):
             raise ValueError(f"{key} is for whole words, which text.subwords cuts into pieces: one or the other")
         if self.vocabulary.copied_min_count is not None:
             raise ValueError("vocabulary.copied_min_count is for whole words, which text.subwords cuts into pieces")
+        return self
+
+    @model_validator(mode="after")
+    def _familiar_words_are_whole(self) -> Config:
+        if self.pointers.familiarity and not self.text.forms:
+            raise ValueError("pointers.familiarity is read together with the forms of words: set text.forms: true")
+        if self.pointers.familiarity and self.text.uses_subwords and not self.points_at_words:
+            raise ValueError("pointers.familiarity is of whole words: set pointers.places: words")
         return self
 
     @model_validator(mode="after")

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from pointing.config import Config
+from pointing.corpus.familiarity import Familiar
 from pointing.corpus.lexicon import Lexicon
 from pointing.errors import Misuse
 from pointing.system.progress import say
@@ -22,6 +23,7 @@ class Base(NamedTuple):
     forms: bool  # True: the target vocabulary knows how its words are usually written
     grow: bool  # True: words of the new text are added
     fingerprint: str  # of all of this
+    familiar: Familiar | None = None
 
     @classmethod
     def of(cls, lexicon: Lexicon, grow: bool) -> Base:
@@ -30,7 +32,9 @@ class Base(NamedTuple):
         parts = [
             [v.words, v.counts, v.placeholders, v.writings, None if v.merges is None else v.merges.pairs] for v in both
         ]
-        return cls(*both, forms, grow, sha256(json.dumps([forms, grow, parts]).encode()).hexdigest())
+        familiar = [] if lexicon.familiar is None else [lexicon.familiar.counts]
+        fingerprint = sha256(json.dumps([forms, grow, parts, *familiar]).encode()).hexdigest()
+        return cls(*both, forms, grow, fingerprint, lexicon.familiar)
 
     def check(self, config: Config) -> None:
         """Raises an error if the settings ask for something that the vocabularies of another run cannot give."""

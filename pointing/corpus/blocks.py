@@ -112,6 +112,7 @@ class TokenizedPairs(NamedTuple):
 
     path: Path
     linked: Integers | None  # of each target token that is no protected span, by `unprotected_words`
+    of_training: bool
 
 
 @without_garbage_collection()
@@ -119,7 +120,7 @@ def encode_block(block: TokenizedPairs) -> tuple[pa.RecordBatch, Statistics]:
     """A tokenised block as the corpus holds it."""
     pairs, lines = read_block(block.path)
     linked = None if block.linked is None else _among_all_tokens(pairs, block.linked)
-    return encode_pairs(_lexicon, pairs, lines, linked)
+    return encode_pairs(_lexicon, pairs, lines, linked, block.of_training)
 
 
 def unprotected_words(path: Path) -> Iterator[tuple[list[str], list[str]]]:

@@ -23,7 +23,7 @@ from pointing.corpus.writing import forms_of_pieces, forms_read, forms_to_write
 from pointing.system.files import without_end
 from pointing.text.compounds import cut_compounds
 from pointing.text.entities import OUTSIDE, Tagged, anonymize
-from pointing.text.forms import WITHIN_WORD
+from pointing.text.forms import FORMS, WITHIN_WORD
 from pointing.text.subwords import split_into_pieces
 from pointing.text.token_arrays import Longs, TokenArrays, from_tokens, tokenize_lines, unique_numbers
 from pointing.text.tokenizer import Tokens
@@ -173,31 +173,37 @@ class EncodedSource(NamedTuple):
     counts: Ints  # (lines,) how many of them each line has
     source_words: Ints  # (N,) what copying each position writes: target id, or V + first position of the same word
     translations: list[str | None]  # of each different word: what copying it writes instead, if anything
-    forms: Ints  # (M,) how each one is written, if forms are learned; else 0
+    forms: Ints  # (M,) how each one is written, if forms are learned, and how familiar its word is; else 0
     pieces: Ints | None  # (N,) with pointers.places words: how many pieces each position has
 
 
-def encode_lines(lexicon: Lexicon, tokens: TokenArrays) -> EncodedSource:
-    """Source lines alone, from what can be pointed at in them: tokens, or pieces (`as_read`)."""
+def encode_lines(lexicon: Lexicon, tokens: TokenArrays, own_target: TokenArrays | None = None) -> EncodedSource:
+    """Source lines alone, from what can be pointed at in them: tokens, or pieces (`as_read`).
+
+    `own_target` are the other sides of lines of the training text, which make their words no more familiar.
+    """
     translations = lexicon.translations(tokens.words)
     forms, form = _written_forms(tokens.words, translations)
     written = Side(form[tokens.ids], _offsets(tokens.counts))
     source_words = number_source_words(written, lexicon.target.ids(forms)[written.words], len(lexicon.target))
-    read, pieces = tokens, None
+    read, pieces, token = tokens, None, np.arange(len(tokens.ids))
     if lexicon.config.points_at_words:
         assert lexicon.source.merges is not None
         read, token = split_into_pieces(tokens, lexicon.source.merges)
         pieces = np.bincount(token, minlength=len(tokens.ids)).astype(np.int32)
-    ids = lexicon.source.ids(read.words)[read.ids]
-    return EncodedSource(ids, read.counts, source_words, translations, forms_read(read), pieces)
+    ids, written_as = lexicon.source.ids(read.words)[read.ids], forms_read(read)
+    if lexicon.familiar is not None:
+        written_as += FORMS * lexicon.familiar.numbers(tokens, own_target)[token]
+    return EncodedSource(ids, read.counts, source_words, translations, written_as, pieces)
 
 
 def encode_pairs(
-    lexicon: Lexicon, pairs: Pairs, lines: Any, linked: Ints | None = None
+    lexicon: Lexicon, pairs: Pairs, lines: Any, linked: Ints | None = None, of_training: bool = False
 ) -> tuple[pa.RecordBatch, Statistics]:
     """Pairs as the corpus holds them: for each target word the choice to be learned. `lines` are their numbers.
 
     `linked` (M,) has the position of the source token that a word aligner links to each target token, or NOWHERE.
+    `of_training`: these are pairs of the text that the lexicon was learned from.
     """
     V = len(lexicon.target)
     source, target = pairs.source, pairs.target
@@ -208,7 +214,7 @@ def encode_pairs(
         source, token_of_position = as_read(source, lexicon.source)
         source, target = _with_one_word_list(source, pieces)
     words = source.words
-    encoded = encode_lines(lexicon, source)
+    encoded = encode_lines(lexicon, source, target if of_training else None)
     ids = lexicon.target.ids(words)[target.ids]
     written = None
     if lexicon.senses is not None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pydantic import BaseModel, Field
 
 from pointing.config import Config, checked
+from pointing.corpus.familiarity import FAMILIARITIES
 from pointing.corpus.lexicon import Lexicon
 from pointing.errors import Misuse
 from pointing.system.border import check_file, entering, read_object
@@ -44,7 +45,8 @@ SCHEMA = pa.schema(
 )
 FORM_COLUMNS = pa.schema(  # further columns, with text.forms
     {
-        "source_forms": pa.list_(pa.int32()),  # how each source token is written (text/forms.py)
+        # How each source token is written (text/forms.py), plus FORMS times how familiar it is (corpus/familiarity.py).
+        "source_forms": pa.list_(pa.int32()),
         "target_forms": pa.list_(pa.int32()),  # how the word of each choice is written; 0 for EOS
     }
 )
@@ -84,7 +86,7 @@ class Batch(NamedTuple):
     target: Tensor  # (B, T) the choices to be learned
     y: Tensor  # (B, T) the words themselves, named as in source_words: target id, V + first position, or UNK
     mask: Tensor  # (B, T)
-    x_form: Tensor | None = None  # as x: how each source token is written, if forms are learned (text/forms.py)
+    x_form: Tensor | None = None  # as x: how each source token is written, and how familiar it is (`source_forms`)
     y_form: Tensor | None = None  # (B, T) how each word is written
     place: Tensor | None = None  # (B, P) the position that each piece is a part of; NOWHERE at padding
     links: Tensor | None = None  # (B, T) the position that a word aligner links to the word, or NOWHERE
@@ -203,7 +205,7 @@ class Split:
         X, J = self.sizes[0], source_words.shape[1]
         choices = self.sizes[1] + J
         limits = [(x, X), (source_words, choices), (target, choices), (y, choices)]
-        limits += [(form, FORMS) for form in forms or ()]
+        limits += [] if forms is None else [(forms[0], FORMS * FAMILIARITIES), (forms[1], FORMS)]
         limits += [] if links is None else [(links - NOWHERE, J - NOWHERE)]
         if any(ids.min(initial=0) < 0 or ids.max(initial=0) >= limit for ids, limit in limits):
             what = f"damaged: of the examples {rows.min()} to {rows.max()} one has an id that is no word and no place"

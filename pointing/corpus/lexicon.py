@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pointing.config import Config, Text
+from pointing.corpus.familiarity import Familiar
 from pointing.errors import Misuse
 from pointing.system.border import check_regular
 from pointing.text import entities
@@ -21,9 +22,10 @@ from pointing.text.protected import PRESETS, Protector
 from pointing.text.tokenizer import Tokenizer, Tokens
 from pointing.text.vocabulary import Vocabulary
 
-DICTIONARY = "dictionary.tsv"
+DICTIONARY, FAMILIAR = "dictionary.tsv", "familiar.tsv"
 VOCABULARIES = ("source.vocabulary", "target.vocabulary")
-LEXICON = (*VOCABULARIES, "source.merges", "target.merges", DICTIONARY)  # files of a lexicon; some may be missing
+# Files of a lexicon; some may be missing.
+LEXICON = (*VOCABULARIES, "source.merges", "target.merges", DICTIONARY, FAMILIAR)
 
 
 def make_tokenizer(text: Text, language: str) -> Tokenizer:
@@ -66,8 +68,8 @@ class Tokenization:
 
     @property
     def counts_copies(self) -> bool:
-        """True if the vocabularies depend on which words are copied."""
-        return self.config.vocabulary.copied_min_count is not None
+        """True if the vocabularies, or what the encoder reads, depend on which words are copied."""
+        return self.config.vocabulary.copied_min_count is not None or self.config.pointers.familiarity
 
     @cached_property
     def tagger(self) -> SpacyTagger | None:
@@ -94,12 +96,13 @@ class Tokenization:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A tokenization with the vocabularies and the dictionary of one training text."""
+    """A tokenization with the vocabularies, the dictionary and the familiar words of one training text."""
 
     config: Config
     source: Vocabulary
     target: Vocabulary
     dictionary: Dictionary | None = None
+    familiar: Familiar | None = None  # with pointers.familiarity
 
     @cached_property
     def tokenization(self) -> Tokenization:
@@ -131,6 +134,8 @@ class Lexicon:
             vocabulary.save(folder / name)
         if self.dictionary is not None:
             self.dictionary.save(folder / DICTIONARY)
+        if self.familiar is not None:
+            self.familiar.save(folder / FAMILIAR)
 
     @classmethod
     def load(cls, folder: Path, config: Config, unlisted_placeholders: int = 0) -> Lexicon:
@@ -142,4 +147,5 @@ class Lexicon:
         path = folder / DICTIONARY
         if path.exists():
             check_regular(path)
-        return cls(config, source, target, Dictionary.load(path) if path.exists() else None)
+        familiar = Familiar.load(folder / FAMILIAR) if config.pointers.familiarity else None
+        return cls(config, source, target, Dictionary.load(path) if path.exists() else None, familiar)

@@ -32,6 +32,7 @@ from pointing.corpus.blocks import (
     unprotected_words,
 )
 from pointing.corpus.examples import PREPARED, ROW_GROUP, Corpus, schema
+from pointing.corpus.familiarity import Familiar
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.sources import RawSplit, keep_held_out, open_splits
 from pointing.corpus.statistics import Statistics
@@ -88,10 +89,10 @@ def _prepare(
         counts = counts.without_rare_copies(config.vocabulary.copied_min_count)
     source, target = _vocabularies(config, counts, writings, base)
     dictionary, linked = _aligned(config, blocks["train"])
-    lexicon = Lexicon(config, source, target, dictionary)
+    lexicon = Lexicon(config, source, target, dictionary, _familiar(config, counts, base))
     lexicon.save(part)
     for name, paths in blocks.items():
-        jobs = [TokenizedPairs(path, linked.get(path)) for path in paths]
+        jobs = [TokenizedPairs(path, linked.get(path), name == "train") for path in paths]
         encoded = in_order(encode_block, jobs, workers, set_up_encoding, lexicon)
         total, columns = statistics[name].pairs, schema(config)
         with progress(f"pointing {name}", total, "pairs") as bar, _writer(part / f"{name}.arrow", columns) as write:
@@ -163,6 +164,14 @@ def _vocabularies(
     return source, target
 
 
+def _familiar(config: Config, counts: WordCounts, base: Base | None) -> Familiar | None:
+    """The words of the training text, and of the text of another run that this one begins with."""
+    if not config.pointers.familiarity:
+        return None
+    familiar = Familiar.of(counts.source, counts.copied)
+    return familiar if base is None or base.familiar is None else base.familiar.with_text(familiar)
+
+
 def _vocabulary(config: Config, counts: Mapping[str, int], size: int | None, kinds: bool = False) -> Vocabulary:
     if not config.text.uses_subwords:
         placeholders = config.text.max_tokens if config.pointers.anonymous else 0
@@ -195,7 +204,7 @@ def _embed(config: Config, part: Path) -> None:
 
 
 OWN_FILES = re.compile(
-    r"prepared\.json|manifest\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|dictionary\.tsv"
+    r"prepared\.json|manifest\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|(dictionary|familiar)\.tsv"
     r"|held-out-(dev|test)\.(source|target)"
 )
 

@@ -5,14 +5,27 @@ B batch, J source positions; P pieces, where the words are read in pieces; width
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from pointing.corpus.familiarity import FAMILIARITIES
 from pointing.kernels import distinct_rows, sparse_rows
 from pointing.model.recurrence import gru
 from pointing.text.forms import FORMS
+
+
+class Reads(NamedTuple):
+    """What a model is told of the words that it reads, beside the words themselves."""
+
+    forms: bool = False  # how they are written; then it also predicts how its own words are
+    familiarity: bool = False  # how often the training text has them, and has copies of them
+
+
+WORDS_ALONE = Reads()
 
 
 class Embedding(nn.Embedding):
@@ -37,24 +50,39 @@ def of_positions(x: Tensor, place: Tensor | None, x_mask: Tensor) -> Tensor:
     return torch.bmm(parts / parts.sum(-1, keepdim=True).clamp(min=1), x)
 
 
-class GRUEncoder(nn.Module):
+class Encoder(nn.Module):
+    """What all encoders read of each word or piece: what it is, how it is written, how familiar its word is."""
+
+    def __init__(self, size: int, embedding: int, sparse: bool, reads: Reads) -> None:
+        super().__init__()
+        self.embedding = Embedding(size, embedding, sparse=sparse)
+        self.form = nn.Embedding(FORMS, embedding) if reads.forms else None
+        self.familiarity = nn.Embedding(FAMILIARITIES, embedding) if reads.familiarity else None
+
+    def embedded(self, x: Tensor, x_form: Tensor | None) -> Tensor:
+        """The vectors of what is read, (…, E). x_form is FORMS times the familiarity plus the form."""
+        words: Tensor = self.embedding(x)
+        if self.form is not None and x_form is not None:
+            words = words + self.form(x_form % FORMS)
+            if self.familiarity is not None:
+                words = words + self.familiarity(x_form // FORMS)
+        return words
+
+
+class GRUEncoder(Encoder):
     """Bidirectional GRU (paper §3): annotations h_j = [→h_j ; ←h_j]."""
 
     def __init__(
-        self, size: int, embedding: int, hidden: int, layers: int, dropout: float, sparse: bool, forms: bool
+        self, size: int, embedding: int, hidden: int, layers: int, dropout: float, sparse: bool, reads: Reads
     ) -> None:
-        super().__init__()
-        self.embedding = Embedding(size, embedding, sparse=sparse)
-        self.form = nn.Embedding(FORMS, embedding) if forms else None  # how the words are written
+        super().__init__(size, embedding, sparse, reads)
         self.gru = nn.GRU(embedding, hidden, layers, bidirectional=True, dropout=dropout if layers > 1 else 0.0)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None, place: Tensor | None = None) -> Tensor:
         """The annotations (B, J, A). Those at padding have no meaning."""
         run = self._by_library if x.is_cuda else self._by_hand
-        words = self.embedding(x.t())
-        if self.form is not None and x_form is not None:
-            words = words + self.form(x_form.t())
+        words = self.embedded(x.t(), None if x_form is None else x_form.t())
         lengths = (x_mask if place is None else place >= 0).sum(1)
         return of_positions(run(self.dropout(words), lengths).transpose(0, 1), place, x_mask)
 

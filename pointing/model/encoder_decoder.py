@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from pointing.config import Model
 from pointing.model.decoder import SearchForm
-from pointing.model.encoder import Embedding, GRUEncoder, of_positions
+from pointing.model.encoder import Embedding, GRUEncoder, Reads, of_positions
 from pointing.model.form_head import FormHead
 from pointing.model.transformer_encoder import TransformerEncoder
 from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerSoftmax, Switch
@@ -81,13 +81,13 @@ class EncoderDecoder(nn.Module):
         return logits
 
 
-def make_encoder(settings: Model, size: int, sparse: bool, forms: bool) -> tuple[GRUEncoder | TransformerEncoder, int]:
+def make_encoder(settings: Model, size: int, sparse: bool, reads: Reads) -> tuple[GRUEncoder | TransformerEncoder, int]:
     """The encoder of the settings, and the width of its annotations."""
     E, layers, dropout = settings.embedding, settings.encoder_layers, settings.dropout
     if settings.kind.encoder == "transformer":
-        return TransformerEncoder(size, E, settings.hidden, settings.heads, layers, dropout, sparse, forms), E
+        return TransformerEncoder(size, E, settings.hidden, settings.heads, layers, dropout, sparse, reads), E
     hidden = settings.encoder or settings.hidden
-    return GRUEncoder(size, E, hidden, layers, dropout, sparse, forms), 2 * hidden
+    return GRUEncoder(size, E, hidden, layers, dropout, sparse, reads), 2 * hidden
 
 
 def make_output(settings: Model, words: int, readout: int, evidence: int, hidden: int) -> PointerSoftmax:

@@ -25,6 +25,7 @@ from pointing.corpus.examples import PREPARED, Corpus
 from pointing.corpus.lexicon import LEXICON, Lexicon
 from pointing.corpus.sources import HELD_OUT_FILES
 from pointing.errors import Misuse, shown
+from pointing.model.encoder import Reads
 from pointing.model.encoder_decoder import EncoderDecoder
 from pointing.model.exported import folder_of, is_exported
 from pointing.model.seq2seq import Seq2Seq
@@ -73,7 +74,8 @@ def make_model(lexicon: Lexicon, sparse: bool = False) -> EncoderDecoder:
     """The model that the settings describe, with its first weights. The only place that knows which kinds there are."""
     config = lexicon.config
     kind = Seq2Seq if config.model.kind.decoder == "gru" else Transformer
-    return kind(config.model, len(lexicon.source), len(lexicon.target), sparse, config.text.forms)
+    reads = Reads(config.text.forms, config.pointers.familiarity)
+    return kind(config.model, len(lexicon.source), len(lexicon.target), sparse, reads)
 
 
 def word_tensors(lexicon: Lexicon) -> dict[str, Vocabulary]:

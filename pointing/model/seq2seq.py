@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from pointing.config import Model
 from pointing.model.decoder import Predicted, of_parents
-from pointing.model.encoder import Embedding
+from pointing.model.encoder import WORDS_ALONE, Embedding, Reads
 from pointing.model.encoder_decoder import EncoderDecoder, make_encoder, make_output
 from pointing.model.fast_output import FastOutput
 from pointing.model.fast_step import FastStep
@@ -90,15 +90,15 @@ class Seq2Seq(EncoderDecoder):
     """Encoder, GRU decoder, deep output, pointer softmax.
 
     With `sparse` the embeddings' gradients are sparse, as the shortlist's are with the large-vocabulary trick. With
-    `forms` it reads and predicts how words are written.
+    `reads.forms` it reads and predicts how words are written.
     """
 
     def __init__(
-        self, settings: Model, source_size: int, target_size: int, sparse: bool = False, forms: bool = False
+        self, settings: Model, source_size: int, target_size: int, sparse: bool = False, reads: Reads = WORDS_ALONE
     ) -> None:
         super().__init__()
         E, S = settings.embedding, settings.hidden
-        self.encoder, A = make_encoder(settings, source_size, sparse, forms)
+        self.encoder, A = make_encoder(settings, source_size, sparse, reads)
         self.embedding = Embedding(target_size, E, sparse=sparse)
         self.copied = nn.Linear(E, E) if settings.feed == "source" and settings.output != "softmax" else None
         self.decoder = Decoder(E, A, S)
@@ -109,7 +109,7 @@ class Seq2Seq(EncoderDecoder):
         )
         self.dropout = nn.Dropout(settings.dropout)
         self.output = make_output(settings, target_size, E, A + S, S)
-        self.form_head = FormHead(E, E) if forms else None
+        self.form_head = FormHead(E, E) if reads.forms else None
         for part in self.children():
             if not isinstance(part, TransformerEncoder):  # which has its own first weights
                 part.apply(partial(start_as_dl4mt_does, deviation=settings.init))

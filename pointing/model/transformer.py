@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from pointing.config import Model
 from pointing.model.decoder import Predicted, of_parents
-from pointing.model.encoder import Embedding, GRUEncoder
+from pointing.model.encoder import WORDS_ALONE, Embedding, GRUEncoder, Reads
 from pointing.model.encoder_decoder import EncoderDecoder, make_encoder, make_output
 from pointing.model.fast_output import FastOutput
 from pointing.model.form_head import FormHead
@@ -124,11 +124,11 @@ class Transformer(EncoderDecoder):
     """Encoder, Transformer or SSRU decoder, pointer softmax. The arguments are those of `Seq2Seq`."""
 
     def __init__(
-        self, settings: Model, source_size: int, target_size: int, sparse: bool = False, forms: bool = False
+        self, settings: Model, source_size: int, target_size: int, sparse: bool = False, reads: Reads = WORDS_ALONE
     ) -> None:
         super().__init__()
         D = settings.embedding
-        encoder, A = make_encoder(settings, source_size, sparse, forms)
+        encoder, A = make_encoder(settings, source_size, sparse, reads)
         self.embedding = Embedding(target_size, D, sparse=sparse)
         self.copied = nn.Linear(D, D) if settings.feed == "source" and settings.output != "softmax" else None
         self.layers = nn.ModuleList(Layer(settings, A) for _ in range(settings.decoder_layers))
@@ -136,7 +136,7 @@ class Transformer(EncoderDecoder):
         self.location, self.from_c = Location(D, A, D), nn.Linear(A, D)
         self.dropout = nn.Dropout(settings.dropout)
         self.output = make_output(settings, target_size, D, A + D, D)
-        self.form_head = FormHead(D, D) if forms else None
+        self.form_head = FormHead(D, D) if reads.forms else None
         self.apply(start_as_glorot_does)
         self.encoder = encoder
         if isinstance(encoder, GRUEncoder):

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pointing.model.encoder import Embedding, of_positions
-from pointing.text.forms import FORMS
+from pointing.model.encoder import Encoder, Reads, of_positions
 
 
 def with_positions(x: Tensor, first: int = 0) -> Tensor:
@@ -68,15 +67,13 @@ class SelfAttention(nn.Module):
         return attended
 
 
-class TransformerEncoder(nn.Module):
+class TransformerEncoder(Encoder):
     """Self-attention and feed-forward layers over the source: annotations h_j of width D."""
 
     def __init__(
-        self, size: int, width: int, hidden: int, heads: int, layers: int, dropout: float, sparse: bool, forms: bool
+        self, size: int, width: int, hidden: int, heads: int, layers: int, dropout: float, sparse: bool, reads: Reads
     ) -> None:
-        super().__init__()
-        self.embedding = Embedding(size, width, sparse=sparse)
-        self.form = nn.Embedding(FORMS, width) if forms else None  # how the words are written
+        super().__init__(size, width, sparse, reads)
         self.attention = nn.ModuleList(SelfAttention(width, heads) for _ in range(layers))
         self.feed_forward = nn.ModuleList(FeedForward(width, hidden, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
@@ -85,10 +82,7 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, x: Tensor, x_mask: Tensor, x_form: Tensor | None = None, place: Tensor | None = None) -> Tensor:
         """The annotations (B, J, D). Those at padding have no meaning."""
-        words = self.embedding(x)
-        if self.form is not None and x_form is not None:
-            words = words + self.form(x_form)
-        h = self.dropout(with_positions(words))
+        h = self.dropout(with_positions(self.embedded(x, x_form)))
         mask = (x_mask if place is None else place >= 0)[:, None, None]
         for attention, feed_forward in zip(self.attention, self.feed_forward, strict=True):
             h = h + self.dropout(attention(h, mask))

@@ -227,6 +227,7 @@ TRANSFORMER = {
     "training.learning_rate": 0.001,
     "training.warmup": 500,
 }
+FAMILIARITY = {"pointers.familiarity": True}
 SSRU = {**TRANSFORMER, "model.kind": "ssru"}
 
 MODELS = Experiment(
@@ -248,6 +249,7 @@ MODELS = Experiment(
             ),
             Row("pieces", "GRU, pieces in, words out", {"pointers.guidance": 0.0}, NEVER_UNK),
             Row("pieces-aligned", "GRU, pieces in, words out, aligned", {}, NEVER_UNK),
+            Row("pieces-familiar", "GRU, pieces in, words out, aligned, familiarity", FAMILIARITY, NEVER_UNK),
             Row("transformer-aligned", "Transformer, pieces in, words out, aligned", TRANSFORMER, NEVER_UNK),
             Row("ssru-aligned", "SSRU, pieces in, words out, aligned", SSRU, NEVER_UNK),
         ),

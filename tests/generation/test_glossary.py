@@ -14,6 +14,7 @@ from pointing.generation.glossary import Glossary, Term, parse_mode, read_glossa
 from pointing.generation.reader import UNDRAWN, positions_of_spans
 from pointing.generation.spans import Spans
 from pointing.generation.writer import join_apart
+from pointing.model.encoder import Reads
 from pointing.model.fast_output import NO_WORD
 from pointing.model.run import Run
 from pointing.model.seq2seq import Seq2Seq
@@ -36,7 +37,7 @@ def make(seed=0, output="pointer-softmax", **text):
     }
     config = checked(Config, values)
     torch.manual_seed(seed)
-    model = Seq2Seq(config.model, len(SOURCE), len(TARGET), forms=config.text.forms).eval()
+    model = Seq2Seq(config.model, len(SOURCE), len(TARGET), reads=Reads(config.text.forms)).eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, 0, 0.9)
     return Generator(Run(Lexicon(config, SOURCE, TARGET), model, {}))

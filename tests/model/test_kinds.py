@@ -10,7 +10,7 @@ from model_kinds import KINDS, NAMES
 from pointing.config import Config, Model, Search
 from pointing.corpus.examples import Batch
 from pointing.generation.beam import search
-from pointing.model.encoder import of_positions
+from pointing.model.encoder import Reads, of_positions
 from pointing.model.loss import choices, log_likelihood, smoothing
 from pointing.model.seq2seq import Seq2Seq
 from pointing.model.ssru import SSRU
@@ -21,13 +21,13 @@ V, X, E = 11, 9, 8
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 
 
-def make(kind, *, forms=False, sparse=False, **settings):
+def make(kind, *, forms=False, familiarity=False, sparse=False, **settings):
     torch.manual_seed(0)
     settings = {"feed": "source", "dropout": 0.0, "heads": 2} | settings
     model = Model(kind=kind, embedding=E, hidden=10, encoder=7, **settings)
     layers = {} if model.kind.decoder == "gru" else {"decoder_layers": 2}
     made = Seq2Seq if model.kind.decoder == "gru" else Transformer
-    model = made(model.model_copy(update=layers), X, V, sparse, forms).double().eval()
+    model = made(model.model_copy(update=layers), X, V, sparse, Reads(forms, familiarity)).double().eval()
     for parameter in model.parameters():  # first weights are so small that little could go wrong visibly
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, 0, 0.4)

@@ -3,6 +3,7 @@ import torch
 from torch.nn import functional as F
 
 from pointing.config import Model
+from pointing.model.encoder import Reads
 from pointing.model.seq2seq import FastGRUSearch, GRUSearch, GRUState, Seq2Seq
 from pointing.text.vocabulary import UNK
 
@@ -11,7 +12,7 @@ V, X, B, J, T, E, S = 11, 9, 3, 5, 4, 6, 7
 
 def make(output="pointer-softmax", seed=0, forms=False, **settings):
     torch.manual_seed(seed)
-    model = Seq2Seq(Model(embedding=E, hidden=S, output=output, **settings), X, V, forms=forms).double().eval()
+    model = Seq2Seq(Model(embedding=E, hidden=S, output=output, **settings), X, V, reads=Reads(forms)).double().eval()
     for parameter in model.parameters():  # the paper's first weights are so small that little could go wrong visibly
         torch.nn.init.normal_(parameter, 0, 0.5)
     return model

@@ -7,6 +7,7 @@ import torch
 from pointing.config import Config, checked
 from pointing.corpus.lexicon import Lexicon
 from pointing.generation.generator import Generator
+from pointing.model.encoder import Reads
 from pointing.model.run import Run
 from pointing.model.seq2seq import Seq2Seq
 from pointing.server.models import Model, Models
@@ -25,7 +26,7 @@ def random_generator(seed):
     }
     config = checked(Config, values)
     torch.manual_seed(seed)
-    seq2seq = Seq2Seq(config.model, len(SOURCE), len(TARGET), forms=config.text.forms).eval()
+    seq2seq = Seq2Seq(config.model, len(SOURCE), len(TARGET), reads=Reads(config.text.forms)).eval()
     for parameter in seq2seq.parameters():
         torch.nn.init.normal_(parameter, 0, 0.9)
     return Generator(Run(Lexicon(config, SOURCE, TARGET), seq2seq, {}))
