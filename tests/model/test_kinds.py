@@ -238,3 +238,15 @@ def test_an_unknown_word_is_fed_back_after_a_copy_without_feed_source():
     model, examples = make("transformer", feed="word"), batch(pieces=True)
     assert model.read_words(examples.x, examples.x_mask, examples.place) is None
     torch.testing.assert_close(model.feed(examples.y, None)[0, 1], model.embedding.weight[UNK])
+
+
+@each_kind
+def test_the_encoder_is_told_how_familiar_words_are(kind):
+    model, examples = make(kind, forms=True, familiarity=True), batch(pieces=True)
+    form = torch.full_like(examples.x, 5)
+    read = [model.encoder(examples.x, examples.x_mask, form + 16 * n, examples.place) for n in (0, 1, 9)]
+    assert not torch.allclose(read[0], read[1])
+    assert not torch.allclose(read[1], read[2])
+    with torch.no_grad():  # the familiarity is added to the word and its form, and tells nothing else
+        model.encoder.familiarity.weight[1] = model.encoder.familiarity.weight[0]
+    torch.testing.assert_close(read[0], model.encoder(examples.x, examples.x_mask, form + 16, examples.place))
