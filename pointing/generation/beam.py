@@ -112,7 +112,7 @@ class _Beam:
         self, settings: Search, batch: Batch, locations: bool, spans: Spans | None = None, choices: int = 0
     ) -> None:
         self.settings, self.locations, self.spans, self.choices = settings, locations, spans, choices
-        (B, J), device = batch.x.shape, batch.x.device
+        (B, J), device = batch.x_mask.shape, batch.x.device
         length = batch.x_mask.sum(1) - 1  # without the end of sentence
         self.limit = torch.full_like(length, settings.max_length)  # (B,) words that an output may have
         if settings.max_ratio is not None:

@@ -90,6 +90,19 @@ def test_a_search_scores_as_teacher_forcing_does(kind, pieces, beam):
 
 @each_kind
 @pytest.mark.parametrize("pieces", [False, True])
+def test_the_coverage_penalty_is_of_positions(kind, pieces):
+    model, examples = make(kind), batch(pieces)
+    settings = Search(beam=3, nbest=3, coverage=0.3, normalize="none", max_length=8)
+    for row, hypotheses in enumerate(search(model.for_search(), examples, settings, locations=True)):
+        words = examples.x_mask[row] & (examples.source_words[row] != EOS)
+        for hypothesis in hypotheses:
+            attended = hypothesis.location.sum(0)[words.numpy()]
+            expected = hypothesis.log_p.sum() + 0.3 * np.log(np.minimum(attended, 1)).sum()
+            np.testing.assert_allclose(hypothesis.score, expected, rtol=1e-5)
+
+
+@each_kind
+@pytest.mark.parametrize("pieces", [False, True])
 @torch.no_grad()
 def test_a_source_alone_is_what_it_is_among_longer_ones(kind, pieces):
     model, examples = make(kind), batch(pieces)
