@@ -29,6 +29,11 @@ class Limits:
     connections: int = 512
     requests_a_minute: int | None = None  # of a key, or of an address if there are no keys
 
+    @property
+    def open_connections(self) -> int:
+        """Connections beyond which a new one is cut off; those between the two numbers are told to come later."""
+        return self.connections + self.connections // 2
+
 
 class Refused(Exception):
     """An answer that is an error: its status, a sentence that says what to do, and headers."""
