@@ -48,6 +48,8 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # an answer to GET, of which uvicorn sends the head alone
+            scope = {**scope, "method": "GET"}
         began, status = time.perf_counter(), 500
 
         async def answer(message: Message) -> None:

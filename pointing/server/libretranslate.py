@@ -73,7 +73,10 @@ def router(service: Service) -> APIRouter:
         found = service.models.detect([asked.q])
         return [{"language": code, "confidence": confidence} for code, confidence in found]
 
-    @routes.get("/languages", responses={status: PROBLEMS[status] for status in (403, 421)})
+    few: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in (403, 408, 413, 421)}
+
+    @routes.post("/languages", responses=few, include_in_schema=False)  # so asks argostranslate
+    @routes.get("/languages", responses=few)
     async def languages() -> list[dict[str, Any]]:
         """The languages that are served, and into which each is translated."""
         models = service.models

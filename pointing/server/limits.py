@@ -21,7 +21,7 @@ class Limits:
     body: int = 1_000_000  # bytes, of files too
     waiting: int = 1_024  # texts in the queue
     batch: int = 64  # texts that are decoded together
-    wait: float = 0.002  # seconds that a batch waits for more texts, if several came together a moment ago
+    wait: float = 0.002  # seconds that a batch waits for more texts, if several requests came together
     seconds: float = 30.0  # of a request
     file_seconds: float = 600.0  # of a file
     files: int = 2  # translated at the same time
