@@ -31,6 +31,22 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
+MEANINGS = {
+    "ranking": "Whether a word's probability is that of its best route (joint) or the sum of all (marginal).",
+    "normalize": "What a log-probability is divided by: the length (dl4mt), a power of it (gnmt), or nothing.",
+    "alpha": "The power, with gnmt.",
+    "coverage": "Penalty for source words that got little attention.",
+    "min_length": "Words of an output, at least.",
+    "max_length": "Words of an output, at most.",
+    "max_ratio": "At most this many words for each source word, plus ten.",
+    "block_ngrams": "No sequence of so many words twice.",
+    "allow_unk": "Whether the unknown word may be written.",
+    "unk_replace": "Whether it becomes the source word with the most attention.",
+    "large_vocabulary": "So many candidate words in place of the whole shortlist.",
+    "glossary_mode": "Whether every term is written for certain, or only made more probable.",
+}
+
+
 def _integer(**bounds: Any) -> Any:
     """Whole numbers. JSON has only one kind of numbers, so 3.0 is 3."""
     whole = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
@@ -77,6 +93,9 @@ def generate_request(limits: Limits, runs: list[str]) -> type[BaseModel]:
             Field(0, description="Each word with so many of the best words of its step."),
         ),
     }
+    for name, meaning in MEANINGS.items():
+        kind, default = fields[name]
+        fields[name] = kind, Field(default, description=meaning)
     return create_model("GenerateRequest", __config__={"extra": "forbid", "strict": True}, **fields)
 
 

@@ -212,7 +212,9 @@ def test_every_path_is_in_the_description_and_on_its_page(client):
     assert set(paths) == {"/generate", "/model", "/health", "/metrics", "/translate", "/detect", "/languages", "/files"}
     page = client.get("/docs").text
     assert all(path in page for path in paths)
-    assert "beam" in page
+    assert "<td><code>beam</code></td><td>integer, 1–20</td><td>default 5</td><td>Hypotheses; 1 is greedy.</td>" in page
+    assert "<td>object or null</td><td>default null</td><td>Terms and how" in page
+    assert "<td></td></tr>" not in page.partition("/translate")[0]  # every field of /generate is described
     assert "<script" not in page
 
 
