@@ -11,12 +11,14 @@ import select
 import signal
 import socket
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import h11
 import uvicorn
+from uvicorn.logging import DefaultFormatter
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pointing.server.guard import HEADERS, refusal
@@ -27,6 +29,26 @@ OTHER_FILES = 256  # that the process may have open beside connections
 LAST_REQUESTS_SECONDS = 0.5  # after the signal to stop, in which clients are told that this answer is the last
 NO_HTTP = "this is no request of HTTP/1.1 (there is no TLS here: ask by http://)"
 CLOSE = b"connection", b"close"
+LONGEST_MESSAGE = 60  # characters of an error's message in the log
+LOG: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"short": {"()": "pointing.server.connections.ShortErrors", "fmt": "%(levelprefix)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "short"}},
+    "loggers": {name: {"handlers": ["stderr"], "propagate": False} for name in ("uvicorn", "asyncio")},
+}
+
+
+class ShortErrors(DefaultFormatter):
+    """Errors with the places that they went through, but only the beginning of what they say: it may be a text."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        error, parts = ei[1], list[str]()
+        while error is not None:
+            message = str(error)[:LONGEST_MESSAGE].replace("\n", " ")
+            parts.append("".join(traceback.format_tb(error.__traceback__)) + f"{type(error).__name__}: {message}")
+            error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        return "\nwhich came from:\n".join(parts)
 
 
 class Server(uvicorn.Server):

@@ -15,7 +15,7 @@ import uvicorn
 from pointing.config import Search
 from pointing.errors import Failure, Misuse
 from pointing.server.app import LOCAL, make_app
-from pointing.server.connections import Protocol, Server, allow_open_files
+from pointing.server.connections import LOG, Protocol, Server, allow_open_files
 from pointing.server.keys import Keys
 from pointing.server.limits import Limits
 from pointing.server.models import Models
@@ -78,6 +78,7 @@ async def _run(
         make_app(service, hosts, origins),
         http=type("Protocol", (Protocol,), {"limits": limits}),
         access_log=False,  # addresses have texts in them
+        log_config=LOG,
         log_level="warning",
         server_header=False,
         ws="none",

@@ -1,7 +1,9 @@
 """Connections: those that are too many, those that take nothing, what is no HTTP, and all of them at the end."""
 
 import asyncio
+import io
 import json
+import logging
 import resource
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from functools import partial
 import pytest
 import uvicorn
 
-from pointing.server.connections import NO_HTTP, Protocol, Server, allow_open_files
+from pointing.server.connections import LOG, NO_HTTP, Protocol, Server, allow_open_files
 from pointing.server.guard import HEADERS
 from pointing.server.limits import Limits
 
@@ -21,9 +23,10 @@ SECONDS = 10  # for what should happen at once
 class Running:
     """A server of an application, and its clients."""
 
-    def __init__(self, app, **limits):
+    def __init__(self, app, log_config=None, **limits):
         protocol = type("Limited", (Protocol,), {"limits": Limits(**limits)})
-        self.config = uvicorn.Config(app, http=protocol, access_log=False, lifespan="off", timeout_keep_alive=SECONDS)
+        options = {"http": protocol, "access_log": False, "lifespan": "off", "log_config": log_config}
+        self.config = uvicorn.Config(app, timeout_keep_alive=SECONDS, **options)
         self.config.load()
         self.server = Server(self.config)
         self.server.lifespan = self.config.lifespan_class(self.config)
@@ -153,6 +156,29 @@ def test_at_the_end_a_request_that_is_on_its_way_is_answered_with_the_word_that_
             await ending
 
     run(test())
+
+
+def test_an_error_in_the_log_has_its_places_and_only_the_beginning_of_its_words():
+    async def broken(scope, receive, send):
+        try:
+            raise KeyError("x" * 100)
+        except KeyError as error:
+            raise ValueError("the text was:\n" + "secret-word " * 50) from error
+
+    async def test(log):
+        async with Running(broken, log_config=LOG) as running:
+            logger = logging.getLogger("uvicorn")
+            logger.handlers[0].setStream(log)
+            assert (await answer((await running.ask())[0]))[0] == 500
+            logger.handlers.clear()
+
+    log = io.StringIO()
+    run(test(log))
+    said = log.getvalue()
+    assert "ValueError: the text was: secret-word" in said
+    assert said.count("secret-word") < 5
+    assert "KeyError: 'xxx" in said
+    assert __file__ in said
 
 
 FILES = """
