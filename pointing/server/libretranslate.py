@@ -75,7 +75,6 @@ def router(service: Service) -> APIRouter:
 
     few: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in (403, 408, 413, 421)}
 
-    @routes.post("/languages", responses=few, include_in_schema=False)  # so asks argostranslate
     @routes.get("/languages", responses=few)
     async def languages() -> list[dict[str, Any]]:
         """The languages that are served, and into which each is translated."""
@@ -88,6 +87,11 @@ def router(service: Service) -> APIRouter:
             }
             for code in models.codes()
         ]
+
+    @routes.post("/languages", responses=few)
+    async def languages_too() -> list[dict[str, Any]]:
+        """The same, for clients that send an empty form for it."""
+        return await languages()
 
     return routes
 

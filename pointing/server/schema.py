@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, create_model
+from pydantic_core import PydanticCustomError
 
 from pointing.config import Search
 from pointing.generation.glossary import Mode
@@ -48,9 +49,14 @@ MEANINGS = {
 
 
 def _integer(**bounds: Any) -> Any:
-    """Whole numbers. JSON has only one kind of numbers, so 3.0 is 3."""
-    whole = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
-    return Annotated[int, Field(**bounds), whole]
+    """Whole numbers. JSON has only one kind of numbers, so 3.0 is 3; true and false are none."""
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, bool):
+            raise PydanticCustomError("int_type", "Input should be a valid integer")
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    return Annotated[int, Field(**bounds), BeforeValidator(whole)]
 
 
 def generate_request(limits: Limits, runs: list[str]) -> type[BaseModel]:
