@@ -12,7 +12,7 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -101,6 +101,7 @@ class Protocol(H11Protocol):
     """A connection. Its next request has to begin within some seconds, and its answer to be taken."""
 
     limits: ClassVar = Limits()
+    timer: asyncio.TimerHandle | None = None  # the only one: what a finished request holds is free at once
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -110,6 +111,11 @@ class Protocol(H11Protocol):
         if len(self.connections) > self.limits.connections:
             self.app = refusal(busy(f"{self.limits.connections} clients are connected already", 5))
         self._expect_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.timer is not None:
+            self.timer.cancel()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -127,7 +133,7 @@ class Protocol(H11Protocol):
 
     def _expect_request(self) -> None:
         cycle = self.cycle
-        self.loop.call_later(self.limits.header_seconds, lambda: self._close_if_still(cycle))
+        self._later(lambda: self._close_if_still(cycle))
 
     def _close_if_still(self, cycle: Any) -> None:
         if self.cycle is cycle:
@@ -140,7 +146,12 @@ class Protocol(H11Protocol):
         if left and left == before:
             self.transport.abort()
         elif left:
-            self.loop.call_later(self.limits.header_seconds, lambda: self._abort_if_stuck(left))
+            self._later(lambda: self._abort_if_stuck(left))
+
+    def _later(self, call: Callable[[], None]) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = self.loop.call_later(self.limits.header_seconds, call)
 
 
 def allow_open_files(connections: int) -> None:

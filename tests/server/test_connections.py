@@ -1,6 +1,7 @@
 """Connections: those that are too many, those that take nothing, what is no HTTP, and all of them at the end."""
 
 import asyncio
+import gc
 import io
 import json
 import logging
@@ -11,6 +12,7 @@ from functools import partial
 
 import pytest
 import uvicorn
+from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 
 from pointing.server.connections import LOG, NO_HTTP, Protocol, Server, allow_open_files
 from pointing.server.guard import HEADERS
@@ -120,6 +122,24 @@ def test_a_client_that_takes_nothing_of_its_answer_is_cut_off_and_a_slow_one_is_
             assert taken > len(LARGE)
             while running.server.server_state.connections:  # for ever, if nobody cuts the idle one off
                 await asyncio.sleep(0.05)
+
+    run(test())
+
+
+def test_nothing_is_left_of_a_request_when_it_has_its_answer():
+    async def test():
+        async with Running(small, header_seconds=60) as running:
+            kept, loop = await running.connect(), asyncio.get_running_loop()
+            for _ in range(20):
+                kept[1].write(ASK)
+                assert (await answer(kept[0]))[0] == 200
+                reader, writer = await running.ask()
+                assert (await answer(reader))[0] == 200
+                writer.close()
+            await asyncio.sleep(0.1)
+            gc.collect()
+            assert sum(isinstance(each, RequestResponseCycle) for each in gc.get_objects()) <= 1
+            assert len([timer for timer in loop._scheduled if not timer.cancelled()]) < 5
 
     run(test())
 
