@@ -162,8 +162,12 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def of_starlette(_: Request, error: HTTPException) -> JSONResponse:
-        paths = "there is no such path; /docs lists all" if error.status_code == 404 else str(error.detail)
-        return answer(error.status_code, paths, error.headers)
+        allowed = (error.headers or {}).get("Allow", "another method")
+        sentences = {
+            404: "there is no such path; /docs lists all",
+            405: f"this path is asked with {allowed}; /docs says how",
+        }
+        return answer(error.status_code, sentences.get(error.status_code, str(error.detail)), error.headers)
 
     @app.exception_handler(Exception)
     async def broken(_: Request, error: Exception) -> JSONResponse:

@@ -1,9 +1,9 @@
 """Texts of all requests → batches → outputs. One thread decodes; requests wait for it without blocking the server.
 
 While a batch is decoded, the texts that arrive wait in a queue, and the next batch takes as many of them as go
-together: those of the same model that are searched in the same way. If several texts came together a moment ago, a
-batch waits a little for more; a single client never waits for others. A text that nobody waits for any more is dropped
-from the queue, or from the search, at its next step.
+together: those of the same model that are searched in the same way. If texts of several requests came together a moment
+ago, a batch waits a little for more; a single client never waits for others. A text that nobody waits for any more is
+dropped from the queue, or from the search, at its next step.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Text:
     manner: Manner
     glossary: Glossary | None
     deadline: float  # of time.monotonic
+    request: object  # the same for all texts of a request
     output: Future[Output] = field(default_factory=Future)
 
     @property
@@ -59,7 +60,7 @@ class Batcher:
         self._queue: deque[Text] = deque()
         self._changed = Condition()
         self._closed = False
-        self._is_shared = False  # True if texts of several clients may have come together a moment ago
+        self._last: set[object] = set()  # requests of the last batch
         self._thread = Thread(target=self._work, name="decoding", daemon=True)
         self._thread.start()
 
@@ -68,7 +69,8 @@ class Batcher:
     ) -> list[Future[Output]]:
         """Futures of the outputs. All texts are taken, or none; cancelling a future abandons its text."""
         deadline = time.monotonic() + seconds
-        new = [Text(text, manner, glossary, deadline) for text in texts]
+        request = object()
+        new = [Text(text, manner, glossary, deadline, request) for text in texts]
         with self._changed:
             if self._closed:
                 raise busy("the server is stopping", 5)
@@ -100,13 +102,16 @@ class Batcher:
             self._answer(batch)
 
     def _answer(self, batch: Sequence[Text]) -> None:
-        """Decodes a batch. An error belongs to the requests that it comes from, and the thread goes on."""
+        """Decodes a batch. An error belongs to the text that it comes from, and the thread goes on."""
         try:
             outputs = self._decode(batch)
         except Exception as error:
-            for text in batch:
-                with suppress(InvalidStateError):
-                    text.output.set_exception(error)
+            if len(batch) > 1:
+                for text in batch:
+                    self._answer([text])
+                return
+            with suppress(InvalidStateError):
+                batch[0].output.set_exception(error)
             return
         for text, output in zip(batch, outputs, strict=True):
             with suppress(InvalidStateError):  # abandoned in this moment
@@ -115,11 +120,11 @@ class Batcher:
     def _next_batch(self) -> list[Text]:
         """Texts that go together, oldest first; an empty list if the queue is empty and closed."""
         with self._changed:
-            self._is_shared |= bool(self._queue)  # they came while the last batch was decoded
+            is_shared = len(self._last.union(text.request for text in self._queue)) > 1
             while True:
                 while not self._queue and not self._closed:
                     self._changed.wait()
-                if self._is_shared:
+                if is_shared:
                     self._wait_for_more()
                 self._drop_abandoned()
                 if self._queue:
@@ -131,7 +136,7 @@ class Batcher:
             for text in self._queue:
                 together = text.manner == manner and len(batch) < self.limits.batch
                 (batch if together else others).append(text)
-            self._queue, self._is_shared = others, len(batch) > 1
+            self._queue, self._last = others, {text.request for text in batch}
             return batch
 
     def _wait_for_more(self) -> None:

@@ -19,7 +19,8 @@ def _pieces(openapi: Mapping[str, Any]) -> Iterator[str]:
     yield (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{title}: the API</title><link rel="stylesheet" href="/page/page.css"></head>'
+        f'<title>{title}: the API</title><link rel="icon" href="data:,">'
+        '<link rel="stylesheet" href="/page/page.css"></head>'
         f'<body class="docs"><main><h1>{title}: the API</h1><p>{escape(openapi["info"]["description"])} '
         'The same for programs: <a href="/openapi.json">openapi.json</a>. <a href="/">The page</a>.</p>'
     )
@@ -44,10 +45,14 @@ def _body(openapi: Mapping[str, Any], operation: Mapping[str, Any], path: str) -
             schema = openapi["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
         required, fields = schema.get("required", []), schema["properties"]
         yield f"<p>Sent as {escape(', '.join(content))}:</p><table>"
-        yield "<thead><tr><th>field</th><th>what</th></tr></thead><tbody>"
+        yield "<thead><tr><th>field</th><th>kind</th><th>needed</th><th>what</th></tr></thead><tbody>"
         for name, field in fields.items():
-            told = [field.get("description", ""), "required" if name in required else _default(field)]
-            yield f"<tr><td><code>{escape(name)}</code></td><td>{escape(', '.join(filter(None, told)))}</td></tr>"
+            default = "required" if name in required else f"default {json.dumps(field.get('default'))}"
+            cells = [
+                f"<code>{escape(name)}</code>",
+                *map(escape, (_kind(field), default, field.get("description", ""))),
+            ]
+            yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
         yield "</tbody></table>"
         if kind == "application/json":
             example = {name: fields[name].get("examples", ["…"])[0] for name in required}
@@ -55,5 +60,15 @@ def _body(openapi: Mapping[str, Any], operation: Mapping[str, Any], path: str) -
             yield f"<pre>curl -H 'Content-Type: application/json' -d {body} ADDRESS{path}</pre>"
 
 
-def _default(field: Mapping[str, Any]) -> str:
-    return f"default {json.dumps(field['default'])}" if field.get("default") is not None else ""
+def _kind(schema: Mapping[str, Any]) -> str:
+    """What a value may be, in words."""
+    if "anyOf" in schema:
+        return " or ".join(_kind(each) for each in schema["anyOf"])
+    if "enum" in schema or "const" in schema:
+        return ", ".join(map(str, schema.get("enum", [schema.get("const")])))
+    kind = str(schema["type"])
+    lowest = schema.get("minimum", schema.get("exclusiveMinimum"))
+    highest = schema.get("maximum", schema.get("exclusiveMaximum"))
+    if highest is not None:
+        return f"{kind}, {lowest:,.10g}–{highest:,.10g}"
+    return f"{kind} of {_kind(schema['items'])}" if "items" in schema else kind

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as Late  # not the builtin one before Python 3.11
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -41,7 +41,8 @@ class Stream:
 
     service: Service
     model: Model
-    ended: Event  # set when nobody waits for the file any more
+    waiting: Sequence[Future[Output]] = ()  # of the lines that are in the queue now
+    has_ended: bool = False
 
     def stream(
         self, lines: Sequence[str], settings: Search, *, window: int = AT_A_TIME, glossary: Glossary | None = None
@@ -49,15 +50,21 @@ class Stream:
         manner = Manner(self.model.generator, settings)
         limits, size = self.service.limits, min(window, AT_A_TIME)
         for first in range(0, len(lines), size):
-            if self.ended.is_set():
-                raise busy(LATE)
-            futures = self.service.batcher.submit(lines[first : first + size], manner, glossary, limits.file_seconds)
+            part = lines[first : first + size]
+            self.waiting = self.service.batcher.submit(part, manner, glossary, limits.file_seconds)
+            if self.has_ended:
+                self.end()
             try:
-                yield from [future.result(limits.file_seconds) for future in futures]
+                yield from [future.result(limits.file_seconds) for future in self.waiting]
             except (CancelledError, Late):
                 raise busy(LATE) from None
             finally:
-                abandon(futures)
+                abandon(self.waiting)
+
+    def end(self) -> None:
+        """Abandons the file: nobody waits for it any more. It is called outside the thread."""
+        self.has_ended = True
+        abandon(self.waiting)
 
 
 FORM = {
@@ -97,13 +104,15 @@ def router(service: Service) -> APIRouter:
         glossary = await service.glossary(model, terms.glossary, terms.keep)
         if service.files_at_work.locked():
             raise busy(f"{service.limits.files} files are being translated already", 5)
-        ended = Event()
+        work = Stream(service, model)
         async with service.files_at_work:
+            filled = run_in_threadpool(_filled, work, name, data, Search(beam=beam), glossary)
             try:
-                work = Stream(service, model, ended)
-                return await run_in_threadpool(_filled, work, name, data, Search(beam=beam), glossary)
+                return await asyncio.wait_for(filled, service.limits.file_seconds)
+            except asyncio.TimeoutError:
+                raise busy(LATE) from None
             finally:
-                ended.set()
+                work.end()
 
     return routes
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -48,6 +48,8 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # an answer to GET, of which uvicorn sends the head alone
+            scope = {**scope, "method": "GET"}
         began, status = time.perf_counter(), 500
 
         async def answer(message: Message) -> None:
@@ -95,26 +97,34 @@ class Guard:
         headers = dict(scope["headers"])
         too_large = Refused(413, f"the body is larger than {self.limits.body:,} bytes", {"Connection": "close"})
         length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self.limits.body:
+        is_too_large = length.isdigit() and int(length) > self.limits.body
+        if is_too_large and b"expect" in headers:  # the client waits for a word before it sends anything
             raise too_large
 
         async def read() -> bytes:
-            parts, size = [], 0
-            while True:
+            """Of a body that is too large nothing is kept. Most clients take an answer only when they have sent all."""
+            nonlocal is_too_large
+            parts, size, more = [], 0, True
+            while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     raise asyncio.IncompleteReadError(b"", None)
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
-                if size > self.limits.body:
-                    raise too_large
-                if not message.get("more_body", False):
-                    return b"".join(parts)
+                is_too_large = is_too_large or size > self.limits.body
+                if is_too_large:
+                    parts.clear()
+                more = message.get("more_body", False)
+            return b"".join(parts)
 
         try:
-            return await asyncio.wait_for(read(), self.limits.header_seconds)
+            body = await asyncio.wait_for(read(), self.limits.header_seconds)
         except asyncio.TimeoutError:
-            raise Refused(408, "the request took too long to arrive", {"Connection": "close"}) from None
+            late = Refused(408, "the request took too long to arrive", {"Connection": "close"})
+            raise (too_large if is_too_large else late) from None
+        if is_too_large:
+            raise too_large
+        return body
 
     async def _work(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
         """Lets the application answer; False if the client went away before, which ends its work."""
@@ -158,8 +168,18 @@ def _is_address(name: str) -> bool:
     return True
 
 
-async def _refuse(refused: Refused, send: Send) -> None:
-    headers: Iterable[tuple[str, str]] = {"Content-Type": "application/json", **refused.headers}.items()
-    encoded = [(name.lower().encode(), value.encode()) for name, value in headers]
+def refusal(refused: Refused) -> ASGIApp:
+    """An application that answers everything with this, and closes the connection."""
+
+    async def app(_: Scope, __: Receive, send: Send) -> None:
+        await _refuse(refused, send, {**HEADERS, "Connection": "close"})
+
+    return app
+
+
+async def _refuse(refused: Refused, send: Send, more: Mapping[str, str] | None = None) -> None:
+    body = json.dumps({"error": refused.message}).encode()
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **refused.headers, **(more or {})}
+    encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": refused.status, "headers": encoded})
-    await send({"type": "http.response.body", "body": json.dumps({"error": refused.message}).encode()})
+    await send({"type": "http.response.body", "body": body})

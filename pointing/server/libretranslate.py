@@ -73,7 +73,9 @@ def router(service: Service) -> APIRouter:
         found = service.models.detect([asked.q])
         return [{"language": code, "confidence": confidence} for code, confidence in found]
 
-    @routes.get("/languages", responses={status: PROBLEMS[status] for status in (403, 421)})
+    few: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in (403, 408, 413, 421)}
+
+    @routes.get("/languages", responses=few)
     async def languages() -> list[dict[str, Any]]:
         """The languages that are served, and into which each is translated."""
         models = service.models
@@ -85,6 +87,11 @@ def router(service: Service) -> APIRouter:
             }
             for code in models.codes()
         ]
+
+    @routes.post("/languages", responses=few)
+    async def languages_too() -> list[dict[str, Any]]:
+        """The same, for clients that send an empty form for it."""
+        return await languages()
 
     return routes
 

@@ -21,13 +21,18 @@ class Limits:
     body: int = 1_000_000  # bytes, of files too
     waiting: int = 1_024  # texts in the queue
     batch: int = 64  # texts that are decoded together
-    wait: float = 0.002  # seconds that a batch waits for more texts, if several came together a moment ago
+    wait: float = 0.002  # seconds that a batch waits for more texts, if several requests came together
     seconds: float = 30.0  # of a request
     file_seconds: float = 600.0  # of a file
     files: int = 2  # translated at the same time
     header_seconds: float = 10.0  # for a connection's next request to begin, and for its body to arrive
     connections: int = 512
     requests_a_minute: int | None = None  # of a key, or of an address if there are no keys
+
+    @property
+    def open_connections(self) -> int:
+        """Connections beyond which a new one is cut off; those between the two numbers are told to come later."""
+        return self.connections + self.connections // 2
 
 
 class Refused(Exception):

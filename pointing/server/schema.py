@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, create_model
+from pydantic_core import PydanticCustomError
 
 from pointing.config import Search
 from pointing.generation.glossary import Mode
@@ -31,10 +32,31 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
+MEANINGS = {
+    "ranking": "Whether a word's probability is that of its best route (joint) or the sum of all (marginal).",
+    "normalize": "What a log-probability is divided by: the length (dl4mt), a power of it (gnmt), or nothing.",
+    "alpha": "The power, with gnmt.",
+    "coverage": "Penalty for source words that got little attention.",
+    "min_length": "Words of an output, at least.",
+    "max_length": "Words of an output, at most.",
+    "max_ratio": "At most this many words for each source word, plus ten.",
+    "block_ngrams": "No sequence of so many words twice.",
+    "allow_unk": "Whether the unknown word may be written.",
+    "unk_replace": "Whether it becomes the source word with the most attention.",
+    "large_vocabulary": "So many candidate words in place of the whole shortlist.",
+    "glossary_mode": "Whether every term is written for certain, or only made more probable.",
+}
+
+
 def _integer(**bounds: Any) -> Any:
-    """Whole numbers. JSON has only one kind of numbers, so 3.0 is 3."""
-    whole = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
-    return Annotated[int, Field(**bounds), whole]
+    """Whole numbers. JSON has only one kind of numbers, so 3.0 is 3; true and false are none."""
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, bool):
+            raise PydanticCustomError("int_type", "Input should be a valid integer")
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    return Annotated[int, Field(**bounds), BeforeValidator(whole)]
 
 
 def generate_request(limits: Limits, runs: list[str]) -> type[BaseModel]:
@@ -77,6 +99,9 @@ def generate_request(limits: Limits, runs: list[str]) -> type[BaseModel]:
             Field(0, description="Each word with so many of the best words of its step."),
         ),
     }
+    for name, meaning in MEANINGS.items():
+        kind, default = fields[name]
+        fields[name] = kind, Field(default, description=meaning)
     return create_model("GenerateRequest", __config__={"extra": "forbid", "strict": True}, **fields)
 
 

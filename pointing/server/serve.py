@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 import torch
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pointing.config import Search
 from pointing.errors import Failure, Misuse
 from pointing.server.app import LOCAL, make_app
+from pointing.server.connections import LOG, Protocol, Server, allow_open_files
 from pointing.server.keys import Keys
 from pointing.server.limits import Limits
 from pointing.server.models import Models
 from pointing.server.service import Service
 from pointing.system.files import read_text
-from pointing.system.progress import say
 from pointing.system.world import processes
 
 QUICK = Search(beam=1, max_length=1)
@@ -79,70 +76,22 @@ async def _run(
         await service.outputs(model, ["."], QUICK)
     config = uvicorn.Config(
         make_app(service, hosts, origins),
-        http=type("Protocol", (Protocol,), {"seconds": limits.header_seconds}),
+        http=type("Protocol", (Protocol,), {"limits": limits}),
         access_log=False,  # addresses have texts in them
+        log_config=LOG,
         log_level="warning",
         server_header=False,
         ws="none",
-        limit_concurrency=limits.connections,
         timeout_keep_alive=int(limits.header_seconds),
         timeout_graceful_shutdown=STOPPING_SECONDS,
     )
+    allow_open_files(limits.open_connections)
     server = Server(config)
     name, port = listener.getsockname()[:2]
     shown = f"[{name}]" if ":" in name else name
     said = ", ".join(model.name for model in models.by_name.values())
     server.ready = f"serving {said} on http://{shown}:{port}"
     await server.serve([listener])
-
-
-class Server(uvicorn.Server):
-    """uvicorn's server, which says when it is ready, and ends in good order with exit code 0."""
-
-    ready = ""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            say(f"{self.ready}  (Ctrl-C ends it)")
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """uvicorn's own raises the signal again at the end; here it was obeyed, and that is all."""
-        old = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in old.items():
-                signal.signal(number, handler)
-
-
-class Protocol(H11Protocol):
-    """A connection whose next request has to begin within some seconds: its headers must be there by then."""
-
-    seconds = 10.0
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._expect_request()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._expect_request()
-
-    def shutdown(self) -> None:
-        """An answer that is still under way says that it is the connection's last, so that no request follows it."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.default_headers = [*self.cycle.default_headers, (b"connection", b"close")]
-        super().shutdown()
-
-    def _expect_request(self) -> None:
-        cycle = self.cycle
-        self.loop.call_later(self.seconds, lambda: self._close_if_still(cycle))
-
-    def _close_if_still(self, cycle: Any) -> None:
-        if self.cycle is cycle and not self.transport.is_closing():
-            self.transport.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

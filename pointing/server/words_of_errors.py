@@ -28,6 +28,8 @@ def _sentence(error: Mapping[str, Any]) -> str:
     message = str(error["msg"])
     if error["type"] == "json_invalid":
         return "is not JSON"
+    if tuple(error["loc"]) == ("body",):  # no JSON by its Content-Type, or a list
+        return "send a JSON object, with Content-Type: application/json"
     if error["type"] == "extra_forbidden":
         return "there is no such parameter"
     return message[:1].lower() + message[1:]

@@ -77,10 +77,12 @@ def test_what_waits_is_decoded_together_oldest_first_up_to_the_limit(make, gate)
 
 
 def test_a_client_that_is_alone_never_waits_for_others(make, gate):
-    batcher = make(wait=10 * SECONDS)
+    batcher = make(wait=10 * SECONDS, batch=2)
     gate.is_open.set()
-    for text in "abc":
-        assert submit(batcher, gate, text)[0].result(SECONDS).source.text == text
+    for texts in ("a", "bc", "def"):  # one request after another, of one text or several; three go into two batches
+        outputs = [future.result(SECONDS) for future in submit(batcher, gate, *texts)]
+        assert [output.source.text for output in outputs] == [*texts]
+    assert gate.batches == [["a"], ["b", "c"], ["d", "e"], ["f"]]
 
 
 def test_after_texts_came_together_the_next_one_waits_for_more(make, gate):
@@ -160,17 +162,20 @@ def test_a_text_whose_time_is_over_is_not_decoded(make, gate):
         late.result(SECONDS)
 
 
-def test_an_error_belongs_to_its_batch_and_the_next_one_is_decoded(make, gate, generator):
-    class Broken(Gate):
+def test_an_error_belongs_to_its_text_and_all_others_are_decoded(make, gate, generator):
+    class Fragile(Gate):
         def run(self, lines, settings, **options):
-            raise ZeroDivisionError("broken on purpose")
+            if "bad" in [line.text for line in lines]:
+                raise ZeroDivisionError("broken on purpose")
+            return self.generator.run(lines, settings, **options)
 
-    batcher = make()
-    (broken,) = submit(batcher, Broken(generator), "a")
-    with pytest.raises(ZeroDivisionError):
-        broken.result(SECONDS)
+    batcher, fragile = make(), Fragile(generator)
+    hold(batcher, gate)
+    futures = [submit(batcher, fragile, text)[0] for text in ("a", "bad", "b")]
     gate.is_open.set()
-    assert submit(batcher, gate, "b")[0].result(SECONDS).source.text == "b"
+    assert [futures[n].result(SECONDS).source.text for n in (0, 2)] == ["a", "b"]
+    with pytest.raises(ZeroDivisionError):
+        futures[1].result(SECONDS)
     assert batcher.is_alive
 
 

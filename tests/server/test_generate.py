@@ -151,6 +151,19 @@ def test_a_body_that_is_not_json_is_refused(client, body):
     assert "error" in answer.json()
 
 
+def test_a_wrong_method_or_kind_of_body_is_answered_with_the_right_one(client):
+    answer = client.get("/generate")
+    assert (answer.status_code, answer.json()) == (405, {"error": "this path is asked with POST; /docs says how"})
+    answer = client.post("/generate", content=b'{"text": "a"}')
+    needed = "body: send a JSON object, with Content-Type: application/json"
+    assert (answer.status_code, answer.json()) == (400, {"error": needed})
+
+
+@pytest.mark.parametrize(("path", "status"), [("/", 200), ("/health", 200), ("/generate", 405), ("/nothing", 404)])
+def test_programs_that_look_if_the_server_is_there_may_ask_for_the_head_alone(client, path, status):
+    assert client.head(path).status_code == status
+
+
 def test_odd_texts_are_answered(client):
     texts = ["\x00\x01", "\ud7ff\U0001f3e0", "a" * 5000, "word " * 1000, "\r\n\u2028", "<script>alert(1)</script>"]
     outputs = generate(client, texts, beam=1, max_length=5)["outputs"]
@@ -199,7 +212,9 @@ def test_every_path_is_in_the_description_and_on_its_page(client):
     assert set(paths) == {"/generate", "/model", "/health", "/metrics", "/translate", "/detect", "/languages", "/files"}
     page = client.get("/docs").text
     assert all(path in page for path in paths)
-    assert "beam" in page
+    assert "<td><code>beam</code></td><td>integer, 1–20</td><td>default 5</td><td>Hypotheses; 1 is greedy.</td>" in page
+    assert "<td>object or null</td><td>default null</td><td>Terms and how" in page
+    assert "<td></td></tr>" not in page.partition("/translate")[0]  # every field of /generate is described
     assert "<script" not in page
 
 

@@ -52,19 +52,29 @@ def test_a_body_arrives_whole_however_it_was_cut():
     assert ask(echo, [part(b"ab"), part(b""), part(b"c", more=False)])[2] == "abc"
 
 
+TWELVE = [part(b"x" * 6), part(b"x" * 6, more=False)]
+
+
 @pytest.mark.parametrize(
     ("messages", "headers"),
     [
         ([part(b"x" * 11, more=False)], ()),
-        ([part(b"x" * 6), part(b"x" * 6, more=False)], ()),
-        ([], [(b"content-length", b"11")]),  # nothing of it is read
-        ([], [(b"content-length", b"9" * 30)]),
+        (TWELVE, ()),
+        (TWELVE, [(b"content-length", b"12")]),
+        ([], [(b"content-length", b"11"), (b"expect", b"100-continue")]),  # nothing of it is read
+        ([], [(b"content-length", b"9" * 30), (b"expect", b"100-continue")]),
     ],
 )
 def test_a_body_that_is_too_large_is_refused(messages, headers):
     status, answered, body = ask(echo, messages, limits=Limits(body=10), headers=headers)
     assert (status, answered[b"connection"]) == (413, b"close")
     assert "10 bytes" in body["error"]
+
+
+@pytest.mark.parametrize(("sent", "headers"), [(b"x" * 11, ()), (b"x", [(b"content-length", b"11")])])
+def test_a_body_that_is_too_large_and_never_ends_is_refused_after_a_while(sent, headers):
+    limits = Limits(body=10, header_seconds=0.1)
+    assert ask(echo, [part(sent)], limits=limits, headers=headers)[0] == 413
 
 
 def test_a_body_just_small_enough_is_taken():

@@ -63,6 +63,17 @@ def refused(answer, status=400):
     return answer.json()["error"]
 
 
+def test_a_truth_value_is_no_number_of_alternatives(client):
+    answer = client.post("/translate", json={"q": TEXT, **PAIR, "alternatives": False})
+    assert refused(answer).startswith("Invalid request: alternatives")
+
+
+def test_languages_are_told_to_clients_that_send_an_empty_form_for_them(client):
+    """So does argostranslate's LibreTranslateAPI 1.11.0."""
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert client.post("/languages", content=b"", headers=form).json() == client.get("/languages").json()
+
+
 def test_a_text_is_translated_as_generate_does_it(client):
     answer = translate(client, TEXT)
     (output,) = generated(client, TEXT)

@@ -1,11 +1,13 @@
 """The page in a real browser, on a real server with a small model that copies names it has never seen."""
 
 import json
+import shutil
 
 import browser as helpers
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import BASELINE, serving, watched_page
+from here import POINTER
 from playwright.sync_api import expect
 
 browser, small_run, address = helpers.browser, helpers.small_run, helpers.address  # fixtures
@@ -361,6 +363,77 @@ def test_nothing_stands_in_the_way_of_people_with_disabilities(page, scheme):
     for field in ("Text", "Glossary", "Kept words"):  # to axe a placeholder would do
         expect(page.get_by_role("textbox", name=field, exact=True)).to_be_visible()
     expect(page.get_by_label("Drop files here, or choose them", exact=True)).to_be_visible()
+
+
+def test_a_word_that_is_clicked_stays_lit_until_escape(page):
+    write(page, SENTENCE)
+    word(page, "zorblatt").click()
+    page.mouse.move(0, 0)
+    page.evaluate("document.activeElement.blur()")
+    assert word(page, "zorblatt").get_attribute("aria-pressed") == "true"
+    assert "copied from “zorblatt”" in page.locator("#details").inner_text()
+    word(page, "zorblatt").focus()
+    page.keyboard.press("Escape")
+    assert "Point at a word" in page.locator("#details").inner_text()
+
+
+def test_a_row_of_the_table_of_attention_lights_its_word(page):
+    write(page, SENTENCE)
+    page.locator("#heat-map tbody tr").nth(4).hover()
+    assert page.locator("#output .lit").inner_text().strip() == "hal9000"
+    assert page.locator("#source .lit").all_inner_texts() == ["hal9000"]
+
+
+def test_everything_at_once_fits_a_narrow_screen(page, problems):
+    problems.expected.append("status of 400")
+    page.set_viewport_size({"width": 320, "height": 700})
+    write(page, LIBRARY, glossary=f"library = {'bouquinerie' * 9}\n{'half' * 30}", keep="fast")
+    drop(page, ("a-long-name-" * 20 + ".txt", "open my.conf with emacs29\n"), ("x" * 200 + ".png", "x"))
+    page.locator("#file-list .downloads").wait_for()
+    page.locator("#file-list .failed").wait_for()
+    page.locator("#output .word").first.hover()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert Axe().run(page).violations_count == 0
+
+
+def test_the_description_of_the_api_is_for_everybody_too(page, address):
+    page.goto(f"{address}/docs")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        results = Axe().run(page)
+        assert results.violations_count == 0, results.generate_report()
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_of_several_runs_one_is_chosen(browser, small_run, tmp_path, problems):
+    german = tmp_path / "german"
+    shutil.copytree(POINTER, german)
+    config = german / "config.yaml"
+    config.write_text(config.read_text().replace("  - en\n  - fr\n", "  - en\n  - de\n"))
+    with serving(tmp_path / "server", small_run, german) as address, watched_page(browser, address, problems) as page:
+        page.goto(address)
+        page.wait_for_selector("#output .word")
+        choice = page.get_by_role("combobox", name="Model")
+        assert choice.locator("option").all_inner_texts() == ["en → fr (small)", "en → de (german)"]
+        with page.expect_request("**/generate") as asked:
+            choice.select_option("german")
+        assert asked.value.post_data_json["run"] == "german"
+        expect(page.locator("#output")).to_have_attribute("lang", "de")
+        assert Axe().run(page).violations_count == 0
+    assert problems.unexpected == []
+
+
+def test_a_run_that_cannot_point_takes_no_terms(browser, tmp_path, problems):
+    with serving(tmp_path / "server", BASELINE) as address, watched_page(browser, address, problems) as page:
+        page.goto(address)
+        page.fill("#text", SENTENCE)
+        page.wait_for_selector("#output .word")
+        for name in ("Glossary", "Kept words"):
+            expect(page.get_by_role("textbox", name=name, exact=True)).to_be_disabled()
+        expect(page.get_by_text("This model cannot point, so it takes no terms.")).to_be_visible()
+        assert page.locator("svg .curve").count() == 0
+    assert problems.unexpected == []
 
 
 def test_a_server_with_a_key_is_asked_with_it(browser, small_run, tmp_path, problems):

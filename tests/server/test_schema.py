@@ -11,7 +11,10 @@ from pointing.server.limits import Limits
 
 FEW = Limits(texts=3, beam=3, length=5, choices=3)  # so that what is asked is soon done
 HOST = {"host": "localhost"}
-PATHS = ["/generate", "/translate", "/detect", "/files", "/languages", "/model", "/health", "/metrics"]
+OPERATIONS = [
+    *(("POST", path) for path in ("/generate", "/translate", "/detect", "/files", "/languages")),
+    *(("GET", path) for path in ("/languages", "/model", "/health", "/metrics")),
+]
 some = settings(
     max_examples=25,
     deadline=None,
@@ -38,18 +41,14 @@ def schema():
         yield schemathesis.openapi.from_asgi("/openapi.json", living, headers=HOST)
 
 
-def operation(schema, path):
-    (method,) = schema.raw_schema["paths"][path]
-    return schema[path][method.upper()]
-
-
-def test_every_path_is_tried_here(schema):
-    assert sorted(schema.raw_schema["paths"]) == sorted(PATHS)
+def test_every_operation_is_tried_here(schema):
+    described = [(method.upper(), path) for path, methods in schema.raw_schema["paths"].items() for method in methods]
+    assert sorted(described) == sorted(OPERATIONS)
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-@pytest.mark.parametrize("path", PATHS)
-def test_answers_are_as_described(schema, path, mode):
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_answers_are_as_described(schema, method, path, mode):
     """Status, kind and form of every answer.
 
     What goes against the description is understood now and then: a form has only strings. What goes by it may be
@@ -57,7 +56,7 @@ def test_answers_are_as_described(schema, path, mode):
     """
 
     @some
-    @given(operation(schema, path).as_strategy(generation_mode=mode))
+    @given(schema[path][method].as_strategy(generation_mode=mode))
     def check(case):
         case.call_and_validate(headers=HOST, excluded_checks=[negative_data_rejection, positive_data_acceptance])
 
@@ -73,7 +72,7 @@ def test_generate_answers_what_is_asked_by_its_description_and_refuses_all_else(
     seen = set()
 
     @some
-    @given(operation(schema, "/generate").as_strategy(generation_mode=GenerationMode[mode]))
+    @given(schema["/generate"]["POST"].as_strategy(generation_mode=GenerationMode[mode]))
     def check(case):
         seen.add(case.call(headers=HOST).status_code)
 

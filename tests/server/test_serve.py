@@ -97,6 +97,34 @@ def test_what_was_accepted_is_answered_after_the_signal_to_stop(tmp_path, number
     assert "Traceback" not in messages
 
 
+def test_no_request_is_lost_when_the_signal_to_stop_comes_in_the_middle_of_the_load(tmp_path):
+    """Half of the clients keep their connection, the others make a new one for every request."""
+    body, fields = json.dumps({"text": TEXT, "beam": 1}), {"content-type": "application/json"}
+
+    def client(port, keeps_connection):
+        """How many answers there were until nobody was there any more; a request without an answer is an error."""
+        connection, answers = HTTPConnection("127.0.0.1", port, timeout=START), 0
+        with closing(connection):
+            while True:
+                try:
+                    connection.connect() if connection.sock is None else None
+                except ConnectionRefusedError:
+                    return answers
+                connection.request("POST", "/generate", body, fields)
+                with connection.getresponse() as answer:
+                    assert answer.status == 200
+                    assert len(json.load(answer)["outputs"]) == 1
+                answers += 1
+                if not keeps_connection:
+                    connection.close()
+
+    with started(tmp_path, POINTER) as server, ThreadPoolExecutor(16) as pool:
+        clients = [pool.submit(client, server.port, bool(number % 2)) for number in range(16)]
+        time.sleep(1)
+        assert server.end() == 0
+        assert min(client.result(START) for client in clients) > 0
+
+
 def test_the_last_answer_of_a_connection_says_so_after_the_signal_to_stop(tmp_path):
     slow = {"text": [f"{TEXT} {n}" for n in range(8)], "beam": 20, "min_length": 100, "max_ratio": 100.0}
     with started(tmp_path, POINTER, "--max-batch", "1") as server:
@@ -237,6 +265,11 @@ def _all_of(connection):
     with connection:
         parts = iter(lambda: connection.recv(65_536), b"")
         return b"".join(parts)
+
+
+def test_a_client_that_sends_far_too_much_reads_why_it_was_refused(server):
+    status, answer = server.ask("/generate", {"text": "x" * 5_000_000})  # and looks for an answer only at the end
+    assert (status, answer) == (413, {"error": "the body is larger than 1,000,000 bytes"})
 
 
 def test_a_client_that_hangs_up_is_worked_for_no_more(server):

@@ -1,21 +1,26 @@
 """POST /files: a translator's file in, the same file filled and its review page out; and what is refused."""
 
+import asyncio
 import base64
 import re
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from threading import Event
 
 import polib
 import pytest
-from here import client_of
+from here import POINTER, client_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pointing.server.files import safe_name
 from pointing.server.limits import Limits
+from pointing.server.models import Models
 
 HEADER = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 FILLED = (
@@ -348,15 +353,81 @@ def test_no_more_files_are_translated_at_the_same_time_than_the_limit_allows():
         assert send(client, "a.txt", "open file3").status_code == 200
 
 
-def test_a_file_that_waits_too_long_is_given_up_and_makes_room():
-    with client_of(Limits(files=1, file_seconds=0.3)) as client:
-        with client.service.batcher._changed, ThreadPoolExecutor(1) as threads:
-            working = threads.submit(send, client, "a.txt", "open file1")
-            time.sleep(0.5)
-            client.service.batcher._changed.release()
-            try:
-                answer = working.result(SECONDS)
-            finally:
-                client.service.batcher._changed.acquire()
-        assert answer.status_code in (200, 503)
+class Held:
+    """A run that decodes nothing until it is let go."""
+
+    def __init__(self, generator):
+        self.generator, self.read = generator, generator.read
+        self.is_open, self.has_begun = Event(), Event()
+        self.lines = 0
+
+    def run(self, lines, settings, **options):
+        self.has_begun.set()
+        self.is_open.wait(SECONDS)
+        self.lines += len(lines)
+        return self.generator.run(lines, settings, **options)
+
+
+@contextmanager
+def held_client(**limits):
+    models = Models.load([POINTER])
+    (model,) = models.served
+    held = Held(model.generator)
+    with client_of(Limits(**limits), models=Models([replace(model, generator=held)])) as client:
+        try:
+            yield client, held
+        finally:
+            held.is_open.set()
+
+
+LINES = "\n".join(f"open file{number}" for number in range(100))
+
+
+def test_a_file_that_takes_too_long_is_given_up_and_makes_room():
+    with held_client(files=1, file_seconds=0.3) as (client, held):
+        answer = send(client, "a.txt", LINES)
+        assert refused(answer, 503) == "the answer took too long: try again in 1 s"
+        assert answer.headers["retry-after"] == "1"
+        held.is_open.set()
         assert send(client, "a.txt", "open file2").status_code == 200
+        assert held.lines == 32 + 1  # those that were being decoded; nothing was decoded after the end
+
+
+def test_a_file_that_nobody_waits_for_any_more_is_not_translated_further():
+    with held_client() as (client, held):
+        hung_up = Event()
+
+        async def receive_file():
+            while not held.has_begun.is_set():
+                await asyncio.sleep(0.01)
+            hung_up.set()
+            return {"type": "http.disconnect"}
+
+        kind, body = _multipart("a.txt", LINES)
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
+        headers = [(b"host", b"localhost"), (b"content-type", kind.encode())]
+        scope = {"type": "http", "method": "POST", "path": "/files", "query_string": b"", "headers": headers}
+        sent = []
+
+        async def receive():
+            return messages.pop() if messages else await receive_file()
+
+        async def send_back(message):
+            sent.append(message)
+
+        async def ask():
+            await asyncio.wait_for(client.app(scope, receive, send_back), SECONDS)
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(asyncio.run, ask()).result()
+        assert hung_up.is_set()
+        assert sent == []
+        held.is_open.set()
+        assert send(client, "a.txt", "open file2").status_code == 200
+        assert held.lines == 32 + 1
+
+
+def _multipart(name, text):
+    """The kind and the body of a form with a file."""
+    head = f'--y\r\ncontent-disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    return "multipart/form-data; boundary=y", f"{head}{text}\r\n--y--\r\n".encode()
