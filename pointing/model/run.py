@@ -34,7 +34,6 @@ from pointing.settings_file import found_files, read_settings
 from pointing.system.border import MANIFEST, check_file, check_regular, entering
 from pointing.system.files import whole_file, write_text
 from pointing.system.manifest import announce, describe
-from pointing.system.processor import use_wide_products
 from pointing.text.vocabulary import MOST_PLACEHOLDERS, Vocabulary
 
 FORMAT = "pointing-1"  # raised when older files cannot be read any more
@@ -94,7 +93,6 @@ def load_lexicon(folder: Path) -> Lexicon:
 
 def load_run(folder: str | Path) -> Run:
     """The run's best model so far, ready to generate."""
-    use_wide_products()
     folder = folder_of(folder)
     lexicon = load_lexicon(folder)
     tensors, about = read_tensors(folder / MODEL)
