@@ -30,7 +30,9 @@ from pointing.config import Config, checked
 from pointing.corpus.examples import Corpus
 from pointing.corpus.lexicon import VOCABULARIES
 from pointing.corpus.preparation import prepare
+from pointing.system.border import MANIFEST
 from pointing.system.files import write_text
+from pointing.system.processor import use_wide_products
 from pointing.system.tables import Table
 from pointing.system.world import processes
 from pointing.training.loop import Trainer
@@ -45,6 +47,7 @@ SIZES = {
 def peak(threads: int) -> float:
     """Multiply-adds per second in large float32 matrix products, the best of eight."""
     torch.set_num_threads(threads)
+    use_wide_products()
     a, best = torch.randn(2048, 2048), 0.0
     for _ in range(8):
         start = time.perf_counter()
@@ -61,6 +64,7 @@ def corpus_of(words: int, files: dict[str, str], folder: Path) -> Corpus:
     if missing > 0:
         path = corpus.folder / VOCABULARIES[1]
         write_text(path, path.read_text("utf-8") + "".join(f"\x01{n}\t0\n" for n in range(missing)))
+        (corpus.folder / MANIFEST).unlink(missing_ok=True)  # which says how long the vocabulary was
         corpus = Corpus(corpus.folder)
     return corpus
 

@@ -35,6 +35,11 @@ def noisy_tanh(x: Tensor, alpha: float, c: float) -> Tensor:
     return y
 
 
+def tanh_(x: Tensor) -> Tensor:
+    """tanh x = 2 σ(2 x) - 1 in place, without gradient: PyTorch computes σ ten times faster on a CPU."""
+    return x.mul_(2).sigmoid_().mul_(2).sub_(1)
+
+
 class _LogSoftmaxAt(torch.autograd.Function):
     """Keeps one (N, V) tensor, where log_softmax and nll_loss keep three, and passes over it two times less.
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from pointing.kernels import tanh_
 from pointing.pointer_softmax import (
     AlwaysPoint,
     Annotations,
@@ -488,3 +489,9 @@ def test_any_mask_and_any_targets_give_the_whole_f_ts_values(data):
     expected = log_f.gather(-1, target.unsqueeze(-1)).squeeze(-1).masked_fill(~mask, 0)
     torch.testing.assert_close(layer.log_likelihood(readout, evidence, log_l, target, mask), expected)
     torch.testing.assert_close(log_f.exp().sum(-1), torch.ones(b, t).double())
+
+
+def test_tanh_in_place_is_tanh():
+    x = torch.linspace(-30, 30, 6001, dtype=torch.float64)
+    torch.testing.assert_close(tanh_(x.clone()), x.tanh(), rtol=0, atol=1e-15)
+    torch.testing.assert_close(tanh_(x.float()).double(), x.float().double().tanh(), rtol=0, atol=2e-7)

@@ -19,6 +19,7 @@ from pointing.model.encoder import Embedding, GRUEncoder, Reads, of_positions
 from pointing.model.form_head import FormHead
 from pointing.model.transformer_encoder import TransformerEncoder
 from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerSoftmax, Switch
+from pointing.system.processor import use_wide_products
 from pointing.text.vocabulary import UNK
 
 
@@ -36,6 +37,7 @@ class EncoderDecoder(nn.Module):
         """Its search form, as model/decoder.py says."""
         if self.training:
             raise ValueError("a model in training mode has dropout and noise: call eval() before a search")
+        use_wide_products()
         return self.search_form()
 
     def search_form(self) -> SearchForm[Any]:

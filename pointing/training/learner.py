@@ -19,6 +19,7 @@ from pointing.model.decoder import not_training
 from pointing.model.encoder_decoder import EncoderDecoder
 from pointing.model.loss import objective
 from pointing.model.run import make_model
+from pointing.system.processor import keep_freed_memory, use_wide_products
 from pointing.system.world import Processes
 from pointing.training.optimizers import build_optimizer, clip_gradients, learning_rate
 
@@ -154,6 +155,8 @@ def _put(values: dict[str, Tensor], parameters: dict[str, Tensor]) -> None:
 def _first_model(config: Config, corpus: Corpus, processes: Processes) -> EncoderDecoder:
     """The untrained model: the same weights in every process, and different noise after that."""
     settings = config.training
+    use_wide_products()
+    keep_freed_memory()
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
