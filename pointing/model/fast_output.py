@@ -22,8 +22,8 @@ from torch.nn import functional as F
 
 from pointing.config import Search
 from pointing.kernels import exact
-from pointing.model.fast_step import Products
-from pointing.pointer_softmax import PointerSoftmax
+from pointing.model.products import FastSwitch, Products
+from pointing.pointer_softmax import PointerSoftmax, Switch
 from pointing.text.vocabulary import EOS, FIRST, UNK
 
 NO_WORD = -1  # stands where there is no word
@@ -38,7 +38,8 @@ class FastOutput:
     """An output layer with its weights laid out once, for as long as they stay as they are. It is read-only."""
 
     def __init__(self, output: PointerSoftmax) -> None:
-        self.V, self.switch, self.shortlist = output.words, output.switch, output.shortlist
+        self.V, self.shortlist = output.words, output.shortlist
+        self.switch = FastSwitch(output.switch) if isinstance(output.switch, Switch) else output.switch
         self.all_words = None if self.shortlist is None else Products([self.shortlist.weight], [self.shortlist.bias])
 
     def logits(self, words: Tensor | None) -> Products | None:
@@ -120,7 +121,7 @@ class Routes:
         Where the model looks at one of the `terms`, it is drawn to what this is to be written as.
         """
         B, K, J = log_l.shape
-        switch = self.switch(evidence)  # (B, K), the logit of d_t
+        switch = self.switch(evidence.flatten(0, 1)).view(B, K)  # the logit of d_t
         word = self.sources.source_words.unsqueeze(1).expand(B, K, J)
         choice = self.V + torch.arange(J, device=word.device).expand(B, K, J)
         by_position = F.logsigmoid(-switch).unsqueeze(-1) + exact(log_l)  # (B, K, J)
@@ -138,7 +139,7 @@ class Routes:
             out = out | (word.unsqueeze(3) == blocked.unsqueeze(2)).any(3)
         if self.logits is None:
             return Continuations(by_positions.masked_fill(out, -math.inf), choice, word), torch.sigmoid(switch)
-        flat = exact(self.logits(readout.flatten(0, 1))[0])
+        flat = exact(self.logits.all(readout.flatten(0, 1)))
         logits = flat.view(B, K, -1)  # (B, K, C)
         if known_terms is not None:
             logits.scatter_add_(-1, *known_terms)  # and so in `flat`
