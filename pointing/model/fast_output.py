@@ -28,6 +28,7 @@ from pointing.text.vocabulary import EOS, FIRST, UNK
 
 NO_WORD = -1  # stands where there is no word
 TOP_BLOCK = 32  # `top` first looks at the largest of so many numbers
+FEW_NUMBERS = 2**17  # of which `top` finds the largest at once: looking at blocks first would take longer
 # Where the model looks at a glossary's term, in proportion to l_t: the part of the shortlist's probability that goes to
 # the position, of terms outside the shortlist and of its words; and what is added to the logit of such a word.
 PULL, PULL_TO_KNOWN, FAVOUR = 0.5, 0.4, 4.0
@@ -217,7 +218,7 @@ class Routes:
 def top(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of the last axis and their positions, largest first; of equals the first, on every machine."""
     whole = x.shape[-1] // TOP_BLOCK * TOP_BLOCK
-    if whole > 2 * k * TOP_BLOCK:  # the k largest lie in the k blocks with the largest maxima: only these are searched
+    if whole > 2 * k * TOP_BLOCK and x.numel() > FEW_NUMBERS:  # the k largest lie in the k blocks with the largest maxima: only these are searched
         largest = x[..., :whole].unflatten(-1, (-1, TOP_BLOCK)).amax(-1)
         block = top(largest, k)[1].sort(-1).values
         within = (block.unsqueeze(-1) * TOP_BLOCK + torch.arange(TOP_BLOCK, device=x.device)).flatten(-2)
@@ -226,7 +227,7 @@ def top(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
         value, order = top(x.gather(-1, column), k)
         return value, column.gather(-1, order)
     value, order = x.topk(min(k + 1, x.shape[-1]), -1)  # one more than k, to see whether the last one has an equal
-    if bool(((value[..., 1:] == value[..., :-1]) & (value[..., 1:] > -math.inf)).any()):
+    if bool((value[..., 1:] - value[..., :-1] == 0).any()):  # -inf - -inf is no number, and so no equal
         value, order = torch.sort(x, dim=-1, descending=True, stable=True)  # ten times as slow, and seldom needed
     return value[..., :k], order[..., :k]
 
