@@ -18,6 +18,7 @@ from pointing.reproduce.command import app as reproduce
 from pointing.server.command import serve
 from pointing.sharing.command import export
 from pointing.system.program import program
+from pointing.system.quick_start import quick_start
 from pointing.system.terminal import ending
 from pointing.translation.command import translate
 
@@ -181,10 +182,11 @@ def generate(
     threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Of the CPU.")] = None,
 ) -> None:
     """Lines in, lines out, in order: an output for each line, and of each of its words where it came from."""
-    from pointing.config import Search, checked
-    from pointing.generation.command import Kind, print_outputs
-    from pointing.generation.glossary import parse_mode
-    from pointing.settings_file import parse_changes
+    with quick_start():
+        from pointing.config import Search, checked
+        from pointing.generation.command import Kind, print_outputs
+        from pointing.generation.glossary import parse_mode
+        from pointing.settings_file import parse_changes
 
     settings = checked(Search, {"beam": beam, "nbest": nbest, **parse_changes(changes or ())})
     if json_output + show + tokenized > 1:

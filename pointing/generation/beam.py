@@ -100,9 +100,9 @@ class _Step(NamedTuple):
     choice: Tensor
     log_p: Tensor
     d: Tensor
-    form: Tensor  # how the words are written; 0 without forms
     location: Tensor | None  # (B, K, J)
     others: tuple[Tensor, Tensor] | None  # (B, K, N) each: the best choices, and their log-probabilities
+    form: Tensor | None = None  # how the words are written; None, like 0, without forms
 
 
 class _Beam:
@@ -130,6 +130,10 @@ class _Beam:
         self.words = torch.empty(B, 1, 0, dtype=torch.long, device=device)  # all words, for blocking n-grams
         self.log_attended = torch.full((B, 1, J), -math.inf, device=device)  # log Σ_t l_t, for the coverage penalty
         self.steps: list[_Step] = []
+        # What needs no look at tensors; True, or less than it could be, costs time and changes nothing.
+        self.any_ended = False  # of the hypotheses in the beam
+        self.any_kept = False  # of those that have ended
+        self.least_limit = int(self.limit.min())
         # Of all sources of the batch, the best hypotheses that have ended, best first, (B, nbest) each:
         best = B, settings.nbest
         self.best_score = torch.full(best, -math.inf, dtype=torch.float64, device=device)  # rounds no type of scores
@@ -152,26 +156,34 @@ class _Beam:
         log_p = self._allowed(ways)
         others = self._others(ways.choice, log_p) if self.choices else None
         total = self.total.unsqueeze(-1) + log_p  # (B, K, M)
-        score = total / self._norm(torch.full_like(total, length))
+        score = total / self._norm(total.new_full((), length))
         if settings.coverage:
             self.log_attended = self.log_attended.logaddexp(log_l)
             missed = self.log_attended.clamp(max=0).masked_fill(~self.covered.unsqueeze(1), 0).sum(-1)
             score = score + settings.coverage * missed.unsqueeze(-1)
-        ended = self.score.masked_fill(~self.ended, -math.inf)
-        pool = torch.cat([ended, score.flatten(1)], 1)  # (B, K + K M): ended hypotheses, then all continuations
-        self.score, index = top(pool, min(settings.beam, pool.shape[1]))
-        stays, way = index < K, (index - K).clamp(min=0)
-        parent = torch.where(stays, index, way // M)  # (B, K)
+        stays = None  # (B, K) True for hypotheses that had ended before
+        if self.any_ended or K * M < settings.beam:
+            ended = self.score.masked_fill(~self.ended, -math.inf)
+            pool = torch.cat([ended, score.flatten(1)], 1)  # (B, K + K M): ended hypotheses, then all continuations
+            self.score, index = top(pool, min(settings.beam, pool.shape[1]))
+            stays, way = index < K, (index - K).clamp(min=0)
+            parent = torch.where(stays, index, way // M)  # (B, K)
+        else:
+            self.score, way = top(score.flatten(1), settings.beam)
+            parent = way // M
         parts = log_p, ways.choice, ways.word, total
         log_p, choice, word, total = (part.flatten(1).gather(1, way) for part in parts)
-        over = stays | (self.score == -math.inf)  # ended before, or there are fewer than K hypotheses
+        over = self.score == -math.inf  # ended before, or there are fewer than K hypotheses
+        if stays is not None:
+            over, total = over | stays, torch.where(stays, self.total.gather(1, parent), total)
         self._record(parent, choice, log_p, d.gather(1, parent), log_l, others)
         if self.spans is not None:
             self.spans.advance(parent, choice.masked_fill(over, EOS))
-        self._keep_best(self.score.masked_fill(over | (word != EOS), -math.inf))
-        self.last = word.masked_fill(over, EOS)
-        self.total = torch.where(stays, self.total.gather(1, parent), total)
+        self.last, self.total = word.masked_fill(over, EOS), total
         self.ended = self.last == EOS
+        self.any_ended = bool(self.ended.any())
+        if self.any_ended:
+            self._keep_best(self.score.masked_fill(over | (word != EOS), -math.inf))
         if settings.block_ngrams is not None:
             self.words = torch.cat([of_parents(self.words, parent), self.last.unsqueeze(-1)], -1)
         if settings.coverage:
@@ -180,12 +192,15 @@ class _Beam:
 
     def _allowed(self, ways: Continuations) -> Tensor:
         """log p of the continuations, -inf where the hypothesis has ended, or must end, or must not end yet."""
-        length, end = len(self.steps), ways.word == EOS
-        log_p = ways.log_p.masked_fill(self.ended.unsqueeze(-1), -math.inf)
+        length, log_p = len(self.steps), ways.log_p
+        if self.any_ended:
+            log_p = log_p.masked_fill(self.ended.unsqueeze(-1), -math.inf)
         if self.spans is not None:
-            log_p = self.spans.allowed(log_p, end, self.limit - length)
-        log_p = log_p.masked_fill((self.limit <= length)[:, None, None] & ~end, -math.inf)
+            log_p = self.spans.allowed(log_p, ways.word == EOS, self.limit - length)
+        if length >= self.least_limit:
+            log_p = log_p.masked_fill((self.limit <= length)[:, None, None] & (ways.word != EOS), -math.inf)
         if length < self.settings.min_length:  # a hypothesis that has no other continuation ends nevertheless
+            end = ways.word == EOS
             can_go_on = log_p.masked_fill(end, -math.inf).amax(-1, keepdim=True) > -math.inf
             log_p = log_p.masked_fill(end & can_go_on, -math.inf)
         return log_p
@@ -211,34 +226,40 @@ class _Beam:
         others: tuple[Tensor, Tensor] | None,
     ) -> None:
         B, K, beam = len(self.best_score), parent.shape[1], self.settings.beam
-        step = _Step(
-            torch.arange(beam, device=parent.device).repeat(B, 1),
-            choice.new_zeros(B, beam),
-            log_p.new_zeros(B, beam),
-            d.new_zeros(B, beam),
-            choice.new_zeros(B, beam),
-            log_l.new_zeros(B, beam, log_l.shape[-1]) if self.locations else None,
-            None
-            if others is None
-            else (choice.new_zeros(B, beam, self.choices), log_p.new_zeros(B, beam, self.choices)),
-        )
-        for whole, part in ((step.parent, parent), (step.choice, choice), (step.log_p, log_p), (step.d, d)):
-            whole[self.rows, :K] = part
-        if step.location is not None:
-            step.location[self.rows, :K] = of_parents(log_l, parent).exp()
-        for whole, part in zip(step.others or (), others or (), strict=True):
-            whole[self.rows, :K] = of_parents(part, parent)
-        self.steps.append(step)
+        location = of_parents(log_l, parent).exp() if self.locations else None
+        others = None if others is None else (of_parents(others[0], parent), of_parents(others[1], parent))
+        step = _Step(parent, choice, log_p, d, location, others)
+        self.steps.append(step if parent.shape == (B, beam) else self._whole(step, K))
+
+    def _whole(self, step: _Step, K: int) -> _Step:
+        """A step of K hypotheses of the sources at work, as one of the whole beam of all sources.
+
+        What is filled up with zeros is no part of any output.
+        """
+
+        def whole(part: Tensor) -> Tensor:
+            filled = part.new_zeros(len(self.best_score), self.settings.beam, *part.shape[2:])
+            filled[self.rows, :K] = part
+            return filled
+
+        location = None if step.location is None else whole(step.location)
+        others = None if step.others is None else (whole(step.others[0]), whole(step.others[1]))
+        parts = (whole(part) for part in (step.parent, step.choice, step.log_p, step.d))
+        return _Step(*parts, location, others)
 
     def record_forms(self, forms: Tensor | None) -> None:
         """How the words of the last step are written."""
         if forms is not None:
-            self.steps[-1].form[self.rows, : forms.shape[1]] = forms
+            step = self.steps[-1]
+            form = torch.zeros_like(step.choice)
+            form[self.rows, : forms.shape[1]] = forms
+            self.steps[-1] = step._replace(form=form)
 
     def _keep_best(self, score: Tensor) -> None:
         """Keeps the best of those kept so far and of those that end at this step; `score` (B, K) is -inf for others."""
         if not bool((score > -math.inf).any()):
             return
+        self.any_kept = True
         rows, slot = self.rows, torch.arange(score.shape[1], device=score.device).expand_as(score)
         scores = torch.cat([self.best_score[rows], score.double()], 1)
         steps = torch.cat([self.best_step[rows], torch.full_like(slot, len(self.steps) - 1)], 1)
@@ -250,6 +271,8 @@ class _Beam:
 
     def leave(self, abandoned: npt.NDArray[np.bool_] | None = None) -> Tensor | None:
         """The rows (N,) of the sources still at work, as soon as enough of the others are done to take these out."""
+        if abandoned is None and not (self.any_ended or self.any_kept):
+            return None
         # An open hypothesis can at best grow to the limit with words of probability 1.
         bound = (self.total / self._norm(self.limit.unsqueeze(1) + 1.0)).masked_fill(self.ended, -math.inf).amax(1)
         done = self.ended.all(1) | (self.best_score[self.rows, -1] >= bound)
@@ -257,6 +280,7 @@ class _Beam:
             done = done | torch.from_numpy(abandoned).to(done.device)[self.rows]
         self.ended = self.ended | done.unsqueeze(1)
         live = (~done).nonzero().squeeze(1)
+        self.any_ended = self.any_ended or len(live) < len(done)
         if len(live) > SHARE_AT_WORK * len(done):
             return None
         for name in ("limit", "rows", "covered", "total", "score", "ended", "last", "words", "log_attended"):
@@ -267,17 +291,22 @@ class _Beam:
 
     def hypotheses(self) -> list[list[Hypothesis]]:
         """The best ended hypotheses, each traced by its parents from the step at which it ended back to the first."""
-        slot = self.best_slot  # (B, nbest)
-        backwards: list[list[Tensor]] = []
-        for number, step in reversed(list(enumerate(self.steps))):
-            slot = torch.where(self.best_step == number, self.best_slot, slot)
-            backwards.append([part.gather(1, slot) for part in (step.choice, step.log_p, step.d, step.form)])
-            for part in (step.location, *(step.others or ())):
-                if part is not None:
-                    backwards[-1].append(of_parents(part, slot))
-            slot = step.parent.gather(1, slot)
-        columns = zip(*reversed(backwards), strict=True)
-        parts = [torch.stack(column, 2).cpu().numpy() for column in columns]  # (B, nbest, T, …) each
+        rows = np.arange(len(self.best_slot))[:, None]
+        best_step, best_slot = self.best_step.cpu().numpy(), self.best_slot.cpu().numpy()  # (B, nbest)
+        parents = torch.stack([step.parent for step in self.steps]).cpu().numpy()  # (T, B, K)
+        slots = np.empty((len(parents), *best_slot.shape), np.int64)  # (T, B, nbest) of the hypothesis at each step
+        slot = best_slot
+        for t in reversed(range(len(parents))):
+            slots[t] = np.where(best_step == t, best_slot, slot)
+            slot = parents[t][rows, slots[t]]
+        forms = [step.choice.new_zeros(()).expand_as(step.choice) if step.form is None else step.form for step in self.steps]
+        plain = ([getattr(step, name) for step in self.steps] for name in ("choice", "log_p", "d"))
+        times = np.arange(len(parents))[:, None, None]
+        parts = [torch.stack(steps).cpu().numpy()[times, rows, slots].transpose(1, 2, 0) for steps in (*plain, forms)]
+        for kept in zip(*((step.location, *(step.others or ())) for step in self.steps), strict=True):
+            if kept[0] is not None:
+                found = [of_parents(part, torch.from_numpy(slots[t]).to(part.device)) for t, part in enumerate(kept)]
+                parts.append(torch.stack(found, 2).cpu().numpy())  # (B, nbest, T, …), as all of them
         hypotheses: list[list[Hypothesis]] = []
         lengths = (self.best_step + 1).tolist()
         for b, scores in enumerate(self.best_score.tolist()):

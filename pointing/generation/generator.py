@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 WINDOW = 2048  # lines that are sorted by length together
 FEWEST_TOKENS, MOST_TOKENS = 256, 2048  # source tokens of a batch, padding counted; more make it no faster
+MULTIPLICATIONS_OF_A_TEAM = 10**8  # of a step, about; with fewer, threads that share the work wait for one another
 MOST_SCORES = 1 << 24  # of one step: sources × hypotheses × shortlist words
 
 
@@ -210,12 +211,17 @@ class Generator:
                 abandoned=None if abandoned is None else lambda: np.array([abandoned(row) for row in rows]),
             )
 
-        with not_training(self.model), _side_by_side(len(batches)) as each:
+        with not_training(self.model), _side_by_side(len(batches), self._is_quick(batches, settings)) as each:
             model = self._laid_out()
             for rows, hypotheses_of_rows in zip(batches, each(work, batches), strict=True):
                 for row, hypotheses in zip(rows, hypotheses_of_rows, strict=True):
                     outputs[row] = writer.write(hypotheses, lines[row], first + row)
         return outputs
+
+    def _is_quick(self, batches: list[list[int]], settings: Search) -> bool:
+        """True if the steps of every batch are so small that one thread is as quick as several."""
+        rows = settings.beam * max(map(len, batches), default=0)
+        return rows * sum(weight.numel() for weight in self.model.parameters()) < MULTIPLICATIONS_OF_A_TEAM
 
     def _batches(self, lines: Sequence[Line], settings: Search) -> Iterator[list[int]]:
         """Batches of rows of similar length that fit into memory at one step; empty lines are in no batch."""
@@ -250,14 +256,22 @@ def kept_below(least: float, output: Output) -> Output:
 
 
 @contextmanager
-def _side_by_side(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
+def _side_by_side(jobs: int, quick: bool) -> Iterator[Callable[..., Iterator[Any]]]:
     """A `map` that runs as many jobs at a time as torch has threads, each job on one thread.
 
-    The steps are small: threads that share the work of one step mostly wait for one another.
+    The steps are small: threads that share the work of one step mostly wait for one another. So a single `quick` job
+    has one thread too.
     """
     threads = torch.get_num_threads()
-    if min(threads, jobs) < 2:
+    if min(threads, jobs) < 2 and not (quick and threads > 1):
         yield map
+        return
+    if jobs < 2:
+        torch.set_num_threads(1)
+        try:
+            yield map
+        finally:
+            torch.set_num_threads(threads)
         return
     with ThreadPoolExecutor(min(threads, jobs), initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:

@@ -22,12 +22,13 @@ from torch.nn import functional as F
 
 from pointing.config import Search
 from pointing.kernels import exact
-from pointing.model.fast_step import Products
-from pointing.pointer_softmax import PointerSoftmax
+from pointing.model.products import FastSwitch, Products
+from pointing.pointer_softmax import PointerSoftmax, Switch
 from pointing.text.vocabulary import EOS, FIRST, UNK
 
 NO_WORD = -1  # stands where there is no word
 TOP_BLOCK = 32  # `top` first looks at the largest of so many numbers
+FEW_NUMBERS = 2**17  # of which `top` finds the largest at once: looking at blocks first would take longer
 # Where the model looks at a glossary's term, in proportion to l_t: the part of the shortlist's probability that goes to
 # the position, of terms outside the shortlist and of its words; and what is added to the logit of such a word.
 PULL, PULL_TO_KNOWN, FAVOUR = 0.5, 0.4, 4.0
@@ -38,7 +39,8 @@ class FastOutput:
     """An output layer with its weights laid out once, for as long as they stay as they are. It is read-only."""
 
     def __init__(self, output: PointerSoftmax) -> None:
-        self.V, self.switch, self.shortlist = output.words, output.switch, output.shortlist
+        self.V, self.shortlist = output.words, output.shortlist
+        self.switch = FastSwitch(output.switch) if isinstance(output.switch, Switch) else output.switch
         self.all_words = None if self.shortlist is None else Products([self.shortlist.weight], [self.shortlist.bias])
 
     def logits(self, words: Tensor | None) -> Products | None:
@@ -120,7 +122,7 @@ class Routes:
         Where the model looks at one of the `terms`, it is drawn to what this is to be written as.
         """
         B, K, J = log_l.shape
-        switch = self.switch(evidence)  # (B, K), the logit of d_t
+        switch = self.switch(evidence.flatten(0, 1)).view(B, K)  # the logit of d_t
         word = self.sources.source_words.unsqueeze(1).expand(B, K, J)
         choice = self.V + torch.arange(J, device=word.device).expand(B, K, J)
         by_position = F.logsigmoid(-switch).unsqueeze(-1) + exact(log_l)  # (B, K, J)
@@ -138,7 +140,7 @@ class Routes:
             out = out | (word.unsqueeze(3) == blocked.unsqueeze(2)).any(3)
         if self.logits is None:
             return Continuations(by_positions.masked_fill(out, -math.inf), choice, word), torch.sigmoid(switch)
-        flat = exact(self.logits(readout.flatten(0, 1))[0])
+        flat = exact(self.logits.all(readout.flatten(0, 1)))
         logits = flat.view(B, K, -1)  # (B, K, C)
         if known_terms is not None:
             logits.scatter_add_(-1, *known_terms)  # and so in `flat`
@@ -216,7 +218,7 @@ class Routes:
 def top(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of the last axis and their positions, largest first; of equals the first, on every machine."""
     whole = x.shape[-1] // TOP_BLOCK * TOP_BLOCK
-    if whole > 2 * k * TOP_BLOCK:  # the k largest lie in the k blocks with the largest maxima: only these are searched
+    if whole > 2 * k * TOP_BLOCK and x.numel() > FEW_NUMBERS:  # the k largest lie in the k blocks with the largest maxima: only these are searched
         largest = x[..., :whole].unflatten(-1, (-1, TOP_BLOCK)).amax(-1)
         block = top(largest, k)[1].sort(-1).values
         within = (block.unsqueeze(-1) * TOP_BLOCK + torch.arange(TOP_BLOCK, device=x.device)).flatten(-2)
@@ -225,7 +227,7 @@ def top(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
         value, order = top(x.gather(-1, column), k)
         return value, column.gather(-1, order)
     value, order = x.topk(min(k + 1, x.shape[-1]), -1)  # one more than k, to see whether the last one has an equal
-    if bool(((value[..., 1:] == value[..., :-1]) & (value[..., 1:] > -math.inf)).any()):
+    if bool((value[..., 1:] - value[..., :-1] == 0).any()):  # -inf - -inf is no number, and so no equal
         value, order = torch.sort(x, dim=-1, descending=True, stable=True)  # ten times as slow, and seldom needed
     return value[..., :k], order[..., :k]
 

@@ -1,18 +1,20 @@
 """The fast twin of the GRU decoder's step, for search on a CPU.
 
 `GRUSearch.step` is the readable reference, which also runs on GPUs. This one computes the same numbers (a test holds
-both together) from weights that are laid out for many small steps: products that read the same vector are one product,
-the weights lie in the order in which the product reads them, and the attention's largest tensor stays in the cache.
+both together) from weights that are laid out for many small steps (`products.py`): products that read the same vector
+are one product, and the attention's largest tensor stays in the cache.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from pointing.model.products import Products
 from pointing.model.recurrence import step
-from pointing.pointer_softmax import AdditiveScores, masked_log_softmax
+from pointing.pointer_softmax import AdditiveScores
 
 ATTENTION_NUMBERS_IN_CACHE = 2**18  # numbers of the attention's (B, K, J, A) tensor that are worked on at a time
 
@@ -44,15 +46,15 @@ class FastStep:
         B, K, _ = s.shape
         s = s.flatten(0, 1)  # (B K, S), as all below but the attention
         gates, by_y = self.of_y(y_prev.flatten(0, 1))
-        (recurrent,) = self.of_s(s)
+        recurrent = self.of_s.all(s)
         middle = step(gates, recurrent, s)
         query, recurrent = self.of_middle(middle)
-        log_l = masked_log_softmax(self._e(query.view(B, K, -1), keys), x_mask.unsqueeze(1))  # (B, K, J)
+        e = self._e(query.view(B, K, -1), keys)  # (B, K, J); every source has a position, so no row is all padding
+        log_l = e.masked_fill_(~x_mask.unsqueeze(1), -math.inf).log_softmax(-1)
         c = torch.bmm(log_l.exp(), h).flatten(0, 1)
         gates, by_c = self.of_c(c)
         s = step(gates, recurrent, middle)
-        (by_s,) = self.of_last(s)
-        readout, evidence = (by_s + by_y).add_(by_c).tanh_(), torch.cat([c, s], -1)
+        readout, evidence = self.of_last.all(s).add_(by_y).add_(by_c).tanh_(), torch.cat([c, s], -1)
         return s.view(B, K, -1), readout.view(B, K, -1), evidence.view(B, K, -1), log_l
 
     def _e(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -68,15 +70,3 @@ class FastStep:
             torch.mv(hidden.view(-1, A), self.score, out=e[rows].view(-1))
         return e.view(B, K, J)
 
-
-class Products:
-    """x → W x + b for several W and b at once. b is one more row of Wᵀ: that is faster than adding it to each row."""
-
-    def __init__(self, weights: list[Tensor], biases: list[Tensor | None]) -> None:
-        self.widths = [len(weight) for weight in weights]
-        parts = [w.new_zeros(len(w)) if b is None else b for w, b in zip(weights, biases, strict=True)]
-        self.weight = torch.cat([torch.cat(weights).t(), torch.cat(parts).unsqueeze(0)]).detach()
-
-    def __call__(self, x: Tensor) -> tuple[Tensor, ...]:
-        parts: tuple[Tensor, ...] = torch.mm(F.pad(x, (0, 1), value=1.0), self.weight).split(self.widths, -1)
-        return parts

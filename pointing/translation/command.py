@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from pointing.system.quick_start import quick_start
+
 
 def translate(
     run: Annotated[Path, typer.Argument(help="Folder of a trained run.")],
@@ -39,11 +41,12 @@ def translate(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
 ) -> None:
     """Fill the untranslated entries of translators' files; placeholders checked, everything else kept as it is."""
-    from pointing.config import Search, checked
-    from pointing.generation.glossary import parse_mode
-    from pointing.settings_file import parse_changes
-    from pointing.translation.translate import Options, Terms
-    from pointing.translation.translate import translate as translate_files
+    with quick_start():
+        from pointing.config import Search, checked
+        from pointing.generation.glossary import parse_mode
+        from pointing.settings_file import parse_changes
+        from pointing.translation.translate import Options, Terms
+        from pointing.translation.translate import translate as translate_files
 
     options = Options(
         everything=everything,
