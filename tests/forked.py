@@ -44,7 +44,13 @@ class Forked:
             *((str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for path in (stdout, stderr)),
         ]
         self.arguments = list(map(str, arguments))
-        asked = (self.arguments, str(cwd or Path.cwd()), dict(os.environ if env is None else env), streams, limits or {})
+        asked = (
+            self.arguments,
+            str(cwd or Path.cwd()),
+            dict(os.environ if env is None else env),
+            streams,
+            limits or {},
+        )
         self.process = CONTEXT.Process(target=_command, args=asked)
         self.process.start()
         self.pid = self.process.pid

@@ -1,10 +1,10 @@
 """Mutation testing: small mistakes in the modules at the core, of which some test should notice every one.
 
-    python -m torture.broken_code [MODULE …] [--mutants 50] [--seed 0] [--workers 1]
+    python -m torture.broken_code [MODULE …] [--mutants 50] [--seed 0] [--json FILE]
 
-A seeded sample of the mutants of each module (`code_mutants`) is written, one at a time, into a copy of the package and its
-tests; the tests of that module run in a process forked from one that has loaded torch. A mutant that no test notices
-survives: it is listed, and calls for a test, or is the same program written otherwise (`SAME` in `torture/same.py`).
+A seeded sample of the mutants of each module (`code_mutants`) is written, one at a time, into a copy of the package and
+its tests; those of the module's tests that run the changed line are run, in a process forked from one that has loaded
+torch. A mutant that no test notices survives: it calls for a test, or is the same program written otherwise.
 """
 
 from __future__ import annotations
@@ -15,28 +15,46 @@ import importlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from zlib import crc32
 
+import pytest
+
+from pointing.system.progress import track
 from torture.code_mutants import Mutant, mutants
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 300  # of processor time; a mutant whose tests take longer hangs, which is noticed too
 TESTS = {  # the ones most likely to notice stand first
-    "pointer_softmax": ["test_pointer_softmax.py", "test_layer_checks.py", "model/test_loss.py", "model/test_seq2seq.py"],
+    "pointer_softmax": [
+        "test_pointer_softmax.py",
+        "test_layer_checks.py",
+        "model/test_loss.py",
+        "model/test_seq2seq.py",
+    ],
     "model/loss": ["model/test_loss.py", "model/test_kinds.py", "training/test_validation.py", "training/test_loop.py"],
     "generation/beam": [
         *("generation/test_beam.py", "generation/test_spans.py", "generation/test_choices.py"),
         *("generation/test_generator.py", "server/test_batching.py"),
     ],
     "corpus/pointers": ["corpus/test_pointers.py", "corpus/test_preparation.py"],
-    "training/state": ["training/test_state.py", "training/test_loop.py", "test_damaged_files.py", "training/test_start.py"],
+    "training/state": [
+        "training/test_state.py",
+        "training/test_loop.py",
+        "test_damaged_files.py",
+        "training/test_start.py",
+    ],
     "training/optimizers": ["training/test_optimizers.py", "training/test_loop.py"],
 }
 LONG = "not (killed or two_threads or a_signal_stops or is_used_or_refused or workers or two_processes)"
@@ -63,62 +81,98 @@ def load_what_tests_load() -> None:
 
     torch.set_num_threads(1)
     phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]  # nobody reads the smallest example
-    hypothesis.settings.register_profile("short", phases=phases, database=None, derandomize=True)
+    no_clock = {"deadline": None, "suppress_health_check": list(hypothesis.HealthCheck)}
+    hypothesis.settings.register_profile("short", phases=phases, database=None, derandomize=True, **no_clock)
     hypothesis.settings.load_profile("short")
 
 
 def load_what_is_imported_by(module: str, folder: Path) -> None:
     """From the copy: these do not import the module, so they are the same for all its mutants."""
-    sys.path[:] = [str(folder), *(path for path in sys.path if path not in ("", str(ROOT)))]
+    ours = str(ROOT), str(ROOT / "tests"), ""
+    sys.path[:] = [str(folder), *(path for path in sys.path if path not in ours)]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pointing"]:
+        del sys.modules[name]
     for node in ast.walk(ast.parse((folder / "pointing" / f"{module}.py").read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pointing."):
             importlib.import_module(str(node.module))
 
 
-def run_tests(folder: Path, tests: list[str], log: Path) -> bool:
-    """True if all tests pass on the package as it is in the folder."""
+def in_a_fork(work: Callable[[], int], log: Path) -> bool:
+    """True if the work, whose output goes into the log, returns 0 in a process of its own."""
     process = os.fork()
     if process == 0:
-        _test(folder, tests, log)
-    deadline = time.monotonic() + 10 * SECONDS
+        _work(work, log)
+    deadline = time.monotonic() + 20 * SECONDS
+    status = 1
     while time.monotonic() < deadline:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
             break
         time.sleep(0.02)
-    else:
-        status = 1
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process, signal.SIGKILL)  # what the tests have started, or the tests themselves
-    except ProcessLookupError:
-        pass
     return status == 0
 
 
-def _test(folder: Path, tests: list[str], log: Path) -> None:
-    import resource
-
+def _work(work: Callable[[], int], log: Path) -> None:
     os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
-    os.chdir(folder)
     with log.open("wb") as output:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
-    os.environ["PYTHONPATH"] = str(folder)
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they take longer than the tests
-    import pytest
-
-    sys.modules["__main__"].__spec__ = None  # processes that tests start must not look for this program
-    del sys.modules["__main__"].__file__
-    options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=line", "-W", "ignore::pytest.PytestAssertRewriteWarning", "-k", LONG, "--rootdir", str(folder)]
     code = 1
     try:
-        code = int(pytest.main([*options, *(f"tests/{name}" for name in tests)]))
+        code = work()
     except BaseException:
         traceback.print_exc()
     finally:
         sys.stdout.flush()
         os._exit(code)
+
+
+class Covered:
+    """A plugin of pytest: which lines of a file each test runs, and how long the test takes."""
+
+    def __init__(self, path: Path, out: Path) -> None:
+        self.path, self.out = str(path), out
+        self.tests: dict[str, tuple[float, list[int]]] = {}
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
+        lines: set[int] = set()
+
+        def note(frame: Any, event: str, argument: object) -> Any:
+            if frame.f_code.co_filename != self.path:
+                return None
+            lines.add(frame.f_lineno)
+            return note
+
+        start = time.process_time()
+        sys.settrace(note)
+        yield
+        sys.settrace(None)
+        self.tests[item.nodeid] = (time.process_time() - start, sorted(lines))
+
+    def pytest_sessionfinish(self) -> None:
+        self.out.write_text(json.dumps(self.tests))
+
+
+def run_pytest(folder: Path, tests: Sequence[str], plugins: Sequence[object] = ()) -> int:
+    os.chdir(folder)
+    os.environ.update(PYTHONPATH=str(folder), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")  # plugins take longer than the tests
+    sys.modules["__main__"].__spec__ = None  # processes that tests start must not look for this program
+    del sys.modules["__main__"].__file__
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=line", "--rootdir", str(folder), "-k", LONG]
+    ignored = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    return int(pytest.main([*options, *ignored, *tests], plugins=list(plugins)))
+
+
+def tests_of(mutant: Mutant, covered: dict[str, tuple[float, list[int]]]) -> list[str]:
+    """The tests that run the mutant's line, the quickest first; all for what is run when the module is loaded."""
+    quickest = sorted(covered, key=lambda name: covered[name][0])
+    if not mutant.in_function:
+        return quickest
+    return [name for name in quickest if not set(covered[name][1]).isdisjoint(mutant.lines)]
 
 
 class Broken:
@@ -147,18 +201,19 @@ def survivors_of(module: str, number: int, seed: int) -> tuple[int, list[Mutant]
         folder = Path(name)
         copy_of_the_project(folder)
         load_what_is_imported_by(module, folder)
-        broken, log = Broken(folder, module), folder / "log"
-        if not run_tests(folder, TESTS[module], log):
+        broken, log, out = Broken(folder, module), folder / "log", folder / "covered.json"
+        tests = [f"tests/{test}" for test in TESTS[module]]
+        if not in_a_fork(lambda: run_pytest(folder, tests, [Covered(broken.path, out)]), log):
             raise SystemExit(f"{module}: its tests fail on the code as it is\n{log.read_text()[-2000:]}")
+        covered = json.loads(out.read_text())
         survivors = []
         chosen = sample(module, broken.whole, number, seed)
-        for place, mutant in enumerate(chosen, 1):
+        for mutant in track(chosen, module, len(chosen), "mutants"):
             broken.write(mutant.source)
-            if run_tests(folder, TESTS[module], log):
+            names = tests_of(mutant, covered)
+            if not names or in_a_fork(partial(run_pytest, folder, names), log):
                 survivors.append(mutant)
-                print(f"  {module}.py:{mutant.line}: {mutant.before} → {mutant.after}", flush=True)
-            print(f"  {module}: {place} of {len(chosen)}, {len(survivors)} survive", end="\r", file=sys.stderr)
-            broken.write(broken.whole)
+                print(f"  {module}.py:{mutant.lines.start}: {mutant.before} → {mutant.after}", flush=True)
     return len(chosen), survivors
 
 

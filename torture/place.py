@@ -1,4 +1,4 @@
-"""Everything that commands read, whole: corpora, runs, texts, tables, catalogs. Trials work on copies of parts of it."""
+"""Everything that commands read, whole: corpora, runs, texts, tables, catalogs. Trials work on copies of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-import forked
 import tiny
 import yaml
 
@@ -16,6 +15,7 @@ from torture import ROOT
 DATA = {
     split: {side: f"{split}.{side}" for side in ("source", "target")} for split in ("train", "dev")
 }  # beside the settings
+DATA_FILES = tuple(name for sides in DATA.values() for name in sides.values())
 FEW = {"training": {"updates": 4, "validate_every": 2}}
 DICTIONARY = {"pointers": {"policy": "dictionary", "dictionary": "induced"}, "embeddings": {"source": "glove.txt"}}
 SCRATCH = ["--set", "embeddings.source=null"]  # with --from every word has an embedding already
@@ -27,7 +27,11 @@ PIECES = {
 }
 OFTEN = {"training": {"updates": 60, "validate_every": 20, "checkpoint_minutes": 0.001}}
 STRINGS = [
-    *(("open the file", "ouvre le fichier"), ("close the file %s", "ferme le fichier %s"), ("see name17", "voir name17")),
+    *(
+        ("open the file", "ouvre le fichier"),
+        ("close the file %s", "ferme le fichier %s"),
+        ("see name17", "voir name17"),
+    ),
     *(("the <b>file</b>, please", ""), ("save {count} files", ""), ("open name3 --force", "")),
 ]
 REPEATED = [(source, target) for source, target in STRINGS if target]
@@ -51,6 +55,10 @@ def make_place(folder: Path) -> Path:
     (folder / "glove.txt").write_text("".join(f"{word} {' '.join(['0.1'] * 8)}\n" for word in "abcdef"))
     _write_texts(folder)
     _write_documents(folder)
+    (folder / "many.txt").write_text("".join(f"{source} {n}\n" for n in range(40) for source, _ in STRINGS))
+    (folder / "many.csv").write_text(
+        "source,target\n" + "".join(f'"{source} {n}",\n' for n in range(25) for source, _ in STRINGS)
+    )
     settings_file(folder, "tiny.yaml", FEW, DICTIONARY)
     settings_file(folder, "more.yaml", FEW, DICTIONARY, MORE)
     settings_file(folder, "pieces.yaml", FEW, PIECES)
@@ -68,9 +76,12 @@ def make_place(folder: Path) -> Path:
         ["calibrate", "run", "--source", "dev.source", "--reference", "dev.target"],
         ["export", "run", "run.pointing"],
     ):
-        made = forked.run(*arguments, cwd=folder, env=tiny.environment())
+        made = tiny.pointing(*arguments, folder=folder)
         if made.returncode:
             raise SystemExit(f"pointing {' '.join(arguments)}: {made.stderr}")
+    shutil.copytree(folder / "run", folder / "resumed")
+    made = tiny.pointing("train", "more.yaml", "--out", "resumed", "--corpus", "corpus", "--resume", folder=folder)
+    assert made.returncode == 0, made.stderr
     return folder
 
 
@@ -131,4 +142,3 @@ def contents(folder: Path, but: Iterable[str] = ()) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not left_out & set(path.relative_to(folder).parts)
     }
-

@@ -6,15 +6,17 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 import forked
-from tiny import environment
+import tiny
 
 from pointing.system.progress import progress
 
@@ -38,8 +40,10 @@ class Command:
         self._said = Path(mkdtemp(prefix="said-", dir=folder.parent))
         streams = {name: self._said / name for name in ("stdin", "stdout", "stderr")}
         streams["stdin"].write_bytes(lines)
-        limits = {resource.RLIMIT_DATA: MEMORY, **(limits or {})}
-        self.process = forked.Forked(*self.arguments, **streams, cwd=folder, env=environment(), limits=limits)
+        self.process = self._started(folder, streams, {resource.RLIMIT_DATA: MEMORY, **(limits or {})})
+
+    def _started(self, folder: Path, streams: dict[str, Path], limits: dict[int, int]) -> Any:
+        return forked.Forked(*self.arguments, **streams, cwd=folder, env=tiny.environment(), limits=limits)
 
     def ended(self, seconds: float = SECONDS) -> Wait:
         return self, seconds
@@ -49,13 +53,15 @@ class Command:
         return code
 
     def kill(self) -> None:
+        """Alone: processes that it has started have to end by themselves."""
         self.process.kill()
 
     def kill_all(self) -> None:
-        """With the processes that it has started."""
-        self.process.send_signal(signal.SIGSTOP)  # it must not see them die first
+        """With the processes that it has started, which must not see each other die."""
+        self.process.send_signal(signal.SIGSTOP)
         for child in children(self.process.pid):
-            os.kill(child, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
         self.process.kill()
 
     def out(self) -> bytes:
@@ -69,6 +75,17 @@ class Command:
 
     def __str__(self) -> str:
         return f"pointing {' '.join(self.arguments)}"
+
+
+class Torchrun(Command):
+    """The same in two processes, started by torchrun."""
+
+    def _started(self, folder: Path, streams: dict[str, Path], limits: dict[int, int]) -> Any:
+        with ExitStack() as opened:
+            out, error = (opened.enter_context(streams[name].open("wb")) for name in ("stdout", "stderr"))
+            arguments = tiny.command(*self.arguments, processes=2)
+            where = {"cwd": folder, "env": tiny.environment(), "start_new_session": True}
+            return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=error, **where)
 
 
 def children(process: int) -> list[int]:
