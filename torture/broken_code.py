@@ -3,8 +3,9 @@
     python -m torture.broken_code [MODULE …] [--mutants 50] [--seed 0] [--json FILE]
 
 A seeded sample of the mutants of each module (`code_mutants`) is written, one at a time, into a copy of the package and
-its tests; those of the module's tests that run the changed line are run, in a process forked from one that has loaded
-torch. A mutant that no test notices survives: it calls for a test, or is the same program written otherwise.
+its tests. The module's own tests that run the changed line are run, in a process forked from one that has loaded torch;
+if they notice nothing, those of the modules that use it. A mutant that no test notices survives: it calls for a test,
+or is the same program written otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from torture.code_mutants import Mutant, mutants
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 300  # of processor time; a mutant whose tests take longer hangs, which is noticed too
-TESTS = {  # the ones most likely to notice stand first
+TESTS = {  # the module's own stand first
     "pointer_softmax": [
         "test_pointer_softmax.py",
         "test_layer_checks.py",
@@ -202,8 +203,8 @@ def survivors_of(module: str, number: int, seed: int) -> tuple[int, list[Mutant]
         copy_of_the_project(folder)
         load_what_is_imported_by(module, folder)
         broken, log, out = Broken(folder, module), folder / "log", folder / "covered.json"
-        tests = [f"tests/{test}" for test in TESTS[module]]
-        if not in_a_fork(lambda: run_pytest(folder, tests, [Covered(broken.path, out)]), log):
+        own, *others = (f"tests/{test}" for test in TESTS[module])
+        if not in_a_fork(lambda: run_pytest(folder, [own], [Covered(broken.path, out)]), log):
             raise SystemExit(f"{module}: its tests fail on the code as it is\n{log.read_text()[-2000:]}")
         covered = json.loads(out.read_text())
         survivors = []
@@ -211,7 +212,9 @@ def survivors_of(module: str, number: int, seed: int) -> tuple[int, list[Mutant]
         for mutant in track(chosen, module, len(chosen), "mutants"):
             broken.write(mutant.source)
             names = tests_of(mutant, covered)
-            if not names or in_a_fork(partial(run_pytest, folder, names), log):
+            if names and not in_a_fork(partial(run_pytest, folder, names), log):
+                continue
+            if not others or in_a_fork(partial(run_pytest, folder, others), log):
                 survivors.append(mutant)
                 print(f"  {module}.py:{mutant.lines.start}: {mutant.before} → {mutant.after}", flush=True)
     return len(chosen), survivors

@@ -39,7 +39,8 @@ class Command:
         self.arguments = [str(argument) for argument in arguments]
         self._said = Path(mkdtemp(prefix="said-", dir=folder.parent))
         streams = {name: self._said / name for name in ("stdin", "stdout", "stderr")}
-        streams["stdin"].write_bytes(lines)
+        for stream in streams.values():
+            stream.write_bytes(lines if stream.name == "stdin" else b"")
         self.process = self._started(folder, streams, {resource.RLIMIT_DATA: MEMORY, **(limits or {})})
 
     def _started(self, folder: Path, streams: dict[str, Path], limits: dict[int, int]) -> Any:
@@ -78,7 +79,10 @@ class Command:
 
 
 class Torchrun(Command):
-    """The same in two processes, started by torchrun."""
+    """The same in two processes, started by torchrun, whose own death they would not notice."""
+
+    def kill(self) -> None:
+        self.kill_all()
 
     def _started(self, folder: Path, streams: dict[str, Path], limits: dict[int, int]) -> Any:
         with ExitStack() as opened:
