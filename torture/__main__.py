@@ -41,8 +41,10 @@ def campaign(names: list[str], seed: int, share: float, workers: int) -> list[Pa
     number = {name: max(1, round(share * most)) for name, most in NUMBERS.items()}
     with TemporaryDirectory(prefix="pointing-torture-") as name:
         folder = Path(name)
-        if set(names) & NUMBERS.keys():
-            done = undisturbed(make_place(folder / "place"), folder / "results")
+        if names != ["inputs"]:
+            place = make_place(folder / "place")
+        if set(names) - {"files", "inputs"}:
+            done = undisturbed(place, folder / "results")
         for part in parts:
             if part.name == "kills":
                 undisturbed_by_torchrun(done)
@@ -52,7 +54,7 @@ def campaign(names: list[str], seed: int, share: float, workers: int) -> list[Pa
             elif part.name == "writers":
                 run_trials(part, two_writers(done, seed, number["writers"]), workers)
             elif part.name == "files":
-                run_trials(part, damaged_files(done.place, seed, number["files"]), workers)
+                run_trials(part, damaged_files(place, seed, number["files"]), workers)
             else:
                 made_up_inputs(part, seed, share * SECONDS)
     return parts
