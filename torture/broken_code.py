@@ -226,7 +226,8 @@ def main() -> None:
         start = time.monotonic()
         tried, survivors = survivors_of(module, args.mutants, args.seed)
         print(f"{module}: {tried - len(survivors)} of {tried} killed in {time.monotonic() - start:.0f} s", flush=True)
-        results[module] = {"tried": tried, "survivors": [mutant._asdict() | {"source": None} for mutant in survivors]}
+        shown = [{"line": m.lines.start, "before": m.before, "after": m.after} for m in survivors]
+        results[module] = {"tried": tried, "survivors": shown}
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))
     sys.exit(any(result["survivors"] for result in results.values()))
