@@ -1,6 +1,6 @@
 """The campaign: tries to break the program, and says what it found.
 
-    python -m torture [kills disks writers files inputs] [--seed 0] [--share 1.0] [--workers N] [--out FOLDER]
+    python -m torture [kills disks writers files inputs code] [--seed 0] [--share 1.0] [--workers N] [--out FOLDER]
 
 Each part can be run alone. The summary is printed, and written to FOLDER as summary.md and summary.json. Exit code 1 if
 anything was found; the folder of a trial that found something stays. docs/reliability.md says what the parts do.
@@ -19,6 +19,7 @@ from torture.damaged import damaged_files
 from torture.full_disks import can_mount, full_disks
 from torture.jobs import undisturbed, undisturbed_by_torchrun
 from torture.kills import kills
+from torture.noticed import broken_code
 from torture.place import make_place
 from torture.properties import made_up_inputs
 from torture.summary import write_summary
@@ -30,9 +31,11 @@ PARTS = {
     "disks": "no room for what is written, then room",
     "writers": "two at once in one place",
     "files": "damaged files, each used rightly or refused in one line",
-    "inputs": "texts, settings and HTTP requests made up by hypothesis",
+    "inputs": "texts, files and HTTP requests made up by hypothesis",
+    "code": "small mistakes in the core modules, which tests have to notice",
 }
 NUMBERS = {"kills": 150, "torchrun": 8, "disks": 84, "writers": 42, "files": 2400}  # trials of a whole campaign
+MUTANTS = 40  # of each module at the core
 SECONDS = 240  # for made-up inputs; one round is made in any case
 
 
@@ -41,9 +44,9 @@ def campaign(names: list[str], seed: int, share: float, workers: int) -> list[Pa
     number = {name: max(1, round(share * most)) for name, most in NUMBERS.items()}
     with TemporaryDirectory(prefix="pointing-torture-") as name:
         folder = Path(name)
-        if names != ["inputs"]:
+        if set(names) - {"inputs", "code"}:
             place = make_place(folder / "place")
-        if set(names) - {"files", "inputs"}:
+        if set(names) - {"files", "inputs", "code"}:
             done = undisturbed(place, folder / "results")
         for part in parts:
             if part.name == "kills":
@@ -55,8 +58,10 @@ def campaign(names: list[str], seed: int, share: float, workers: int) -> list[Pa
                 run_trials(part, two_writers(done, seed, number["writers"]), workers)
             elif part.name == "files":
                 run_trials(part, damaged_files(place, seed, number["files"]), workers)
-            else:
+            elif part.name == "inputs":
                 made_up_inputs(part, seed, share * SECONDS)
+            else:
+                broken_code(part, seed, max(1, round(share * MUTANTS)))
     return parts
 
 

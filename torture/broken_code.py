@@ -5,7 +5,7 @@
 A seeded sample of the mutants of each module (`code_mutants`) is written, one at a time, into a copy of the package and
 its tests. The module's own tests that run the changed line are run, in a process forked from one that has loaded torch;
 if they notice nothing, those of the modules that use it. A mutant that no test notices survives: it calls for a test,
-or is the same program written otherwise, which `equivalent` lists. Exit code 1 if one survives that is not listed.
+or is the same program written otherwise, which `equivalent` lists. Exit code 1 if more than 10 % survive.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from torture.code_mutants import Mutant, mutants
 from torture.equivalent import EQUIVALENT
 
 ROOT = Path(__file__).parent.parent
+GOAL = 0.9  # of the mutants of each module that tests notice
 SECONDS = 300  # of processor time; a mutant whose tests take longer hangs, which is noticed too
 TESTS = {  # the module's own stand first
     "pointer_softmax": ["test_pointer_softmax.py", "model/test_loss.py", "model/test_seq2seq.py"],
@@ -82,7 +83,7 @@ def load_what_is_imported_by(module: str, folder: Path) -> None:
     """From the copy: these do not import the module, so they are the same for all its mutants."""
     ours = str(ROOT), str(ROOT / "tests"), ""
     sys.path[:] = [str(folder), *(path for path in sys.path if path not in ours)]
-    for name in [name for name in sys.modules if name.partition(".")[0] == "pointing"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("pointing", "tiny", "forked")]:
         del sys.modules[name]
     for node in ast.walk(ast.parse((folder / "pointing" / f"{module}.py").read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pointing."):
@@ -213,6 +214,10 @@ def survivors_of(module: str, number: int, seed: int) -> tuple[int, list[Mutant]
     return len(chosen), survivors
 
 
+def is_too_little(result: dict[str, Any]) -> bool:
+    return len(result["survivors"]) > (1 - GOAL) * result["tried"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(TESTS))
@@ -230,7 +235,7 @@ def main() -> None:
         results[module] = {"tried": tried, "survivors": shown}
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))
-    sys.exit(any(result["survivors"] for result in results.values()))
+    sys.exit(any(is_too_little(result) for result in results.values()))
 
 
 if __name__ == "__main__":
