@@ -38,7 +38,7 @@ from torture.equivalent import EQUIVALENT
 
 ROOT = Path(__file__).parent.parent
 GOAL = 0.9  # of the mutants of each module that tests notice
-SECONDS = 300  # of processor time; a mutant whose tests take longer hangs, which is noticed too
+SECONDS = 100  # of processor time, for the tests of several modules
 TESTS = {  # the module's own stand first
     "pointer_softmax": ["test_pointer_softmax.py", "model/test_loss.py", "model/test_seq2seq.py"],
     "model/loss": ["model/test_loss.py", "model/test_kinds.py", "training/test_validation.py"],
@@ -90,12 +90,12 @@ def load_what_is_imported_by(module: str, folder: Path) -> None:
             importlib.import_module(str(node.module))
 
 
-def in_a_fork(work: Callable[[], int], log: Path) -> bool:
-    """True if the work, whose output goes into the log, returns 0 in a process of its own."""
+def in_a_fork(work: Callable[[], int], log: Path, seconds: float = SECONDS) -> bool:
+    """True if the work, whose output goes into the log, returns 0 in a process of its own, in so much of its time."""
     process = os.fork()
     if process == 0:
-        _work(work, log)
-    deadline = time.monotonic() + 20 * SECONDS
+        _work(work, log, int(seconds))
+    deadline = time.monotonic() + 20 * seconds
     status = 1
     while time.monotonic() < deadline:
         ended, status = os.waitpid(process, os.WNOHANG)
@@ -107,9 +107,9 @@ def in_a_fork(work: Callable[[], int], log: Path) -> bool:
     return status == 0
 
 
-def _work(work: Callable[[], int], log: Path) -> None:
+def _work(work: Callable[[], int], log: Path, seconds: int) -> None:
     os.setpgid(0, 0)
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     with log.open("wb") as output:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
@@ -199,6 +199,7 @@ def survivors_of(module: str, number: int, seed: int) -> tuple[int, list[Mutant]
         if not in_a_fork(lambda: run_pytest(folder, [own], [Covered(broken.path, out)]), log):
             raise SystemExit(f"{module}: its tests fail on the code as it is\n{log.read_text()[-2000:]}")
         covered = json.loads(out.read_text())
+        enough = 5 + 3 * sum(seconds for seconds, _ in covered.values())  # a mutant that takes longer hangs
         survivors = []
         same = EQUIVALENT.get(module, {})
         chosen = sample(module, broken.whole, number, seed)
@@ -206,7 +207,7 @@ def survivors_of(module: str, number: int, seed: int) -> tuple[int, list[Mutant]
         for mutant in track(chosen, module, len(chosen), "mutants"):
             broken.write(mutant.source)
             names = tests_of(mutant, covered)
-            if names and not in_a_fork(partial(run_pytest, folder, names), log):
+            if names and not in_a_fork(partial(run_pytest, folder, names), log, enough):
                 continue
             if not others or in_a_fork(partial(run_pytest, folder, others), log):
                 survivors.append(mutant)
