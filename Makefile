@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NODE := .venv/node
-.PHONY: help demo test browser debian check slow lock clean
+.PHONY: help demo test browser debian check slow torture lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo "make browser what the tests of the page need: Debian's chromium and node, where this may install them"
 	@echo "make check   ruff and mypy"
 	@echo "make slow    the learning tests and the long ones"
+	@echo "make torture kills, full disks, damaged files, … (half an hour; ARGUMENTS='files --seed 7 --share 0.1')"
 	@echo "make lock    resolve requirements.lock anew from pyproject.toml"
 
 # The stamp is written last: an install that was cut off is started again.
@@ -51,6 +52,9 @@ check: .venv/installed
 
 slow: .venv/installed
 	$(BIN)/python -m pytest -m slow
+
+torture: .venv/installed
+	$(BIN)/python -m torture $(ARGUMENTS)
 
 # torch brings what its own build needs (a CUDA build its libraries, a CPU build none), so those are not pinned.
 lock: .venv/installed

@@ -7,6 +7,7 @@ what is installed) is tested with that, by `tiny.command`; everything else with 
 import atexit
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -36,13 +37,20 @@ CONTEXT.set_forkserver_preload(LOADED)
 class Forked:
     """A command that runs; its streams are files. It can be waited for and killed as `subprocess.Popen` can."""
 
-    def __init__(self, *arguments, stdout, stderr, stdin=os.devnull, cwd=None, env=None):
+    def __init__(self, *arguments, stdout, stderr, stdin=os.devnull, cwd=None, env=None, limits=None):
+        """`limits` are what the process may use: numbers of `resource.RLIMIT_…` and how much of each."""
         streams = [
             (str(stdin), os.O_RDONLY),
             *((str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for path in (stdout, stderr)),
         ]
         self.arguments = list(map(str, arguments))
-        asked = (self.arguments, str(cwd or Path.cwd()), dict(os.environ if env is None else env), streams)
+        asked = (
+            self.arguments,
+            str(cwd or Path.cwd()),
+            dict(os.environ if env is None else env),
+            streams,
+            limits or {},
+        )
         self.process = CONTEXT.Process(target=_command, args=asked)
         self.process.start()
         self.pid = self.process.pid
@@ -86,7 +94,7 @@ def run(*arguments, lines=b"", cwd=None, env=None, text=True, timeout=300):
     return subprocess.CompletedProcess(process.arguments, process.returncode, out, error)
 
 
-def _command(arguments, folder, environment, streams):
+def _command(arguments, folder, environment, streams, limits):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -94,6 +102,8 @@ def _command(arguments, folder, environment, streams):
         opened = os.open(path, flags, 0o666)
         os.dup2(opened, number)
         os.close(opened)
+    for number, most in limits.items():
+        resource.setrlimit(number, (most, most))
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)

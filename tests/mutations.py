@@ -82,6 +82,7 @@ def another_file(data, rng):
     return rng.choice([b"", b"\0" * 100, b"{}", b"[]", b"null", b"[" * 100_000, b"PK\x03\x04" * 30, rng.randbytes(300)])
 
 
+OF_LINES = {".vocabulary", ".merges", ".tsv", ".yaml", ".source", ".target", ".conll", ".txt", ".csv", ".po", ".xlf"}
 BYTES = [flip, cut, without_a_piece, zeroed, with_noise, with_another_number]
 LINES = [lines_swapped, without_a_line, with_a_line_twice]
 
@@ -123,7 +124,7 @@ def mutant(path, data, rng):
         return b"\n".join([*lines, b""])
     if path.suffix == ".safetensors" and kind < 7:
         return changed_header(data, rng)
-    if path.suffix in (".vocabulary", ".merges", ".tsv", ".yaml", ".source", ".target", ".conll", ".txt") and kind < 4:
+    if path.suffix in OF_LINES and kind < 4:
         return rng.choice(LINES)(data, rng)
     return rng.choice(BYTES)(data, rng)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pointing.errors import Misuse
+from pointing.system.border import read_object
 from pointing.system.files import whole_folder
 
 NOTE = "corpus.json"
@@ -132,6 +133,6 @@ def _check_may_replace(folder: Path) -> None:
 def _files_in(note: Path) -> list[str]:
     """The files of the corpus that a corpus.json describes."""
     try:
-        return [str(name) for name in json.loads(note.read_text(encoding="utf-8"))["files"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        return [str(name) for name in read_object(note, "a note on a corpus")["files"]]
+    except (Misuse, KeyError, TypeError):
         return []

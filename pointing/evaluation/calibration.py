@@ -106,10 +106,20 @@ def calibrate_run(
 def calibrate_trained(folder: Path, config: Config, device: torch.device) -> None:
     """The same at the end of training, if it can be done and is not done yet; what is in the way is said."""
     try:
-        if confidence_for(folder, read_header(folder / MODEL)) is None:
+        if not _is_calibrated(folder):
             say(f"confidence: {sentence(_make(folder, _dev_pairs(folder, config), device))}")
     except Failure as problem:
         say(f"no {CONFIDENCE}, which `pointing calibrate` makes: {problem}")
+
+
+def _is_calibrated(folder: Path) -> bool:
+    """True if the confidence is that of the weights. A damaged one is made anew, which is said."""
+    about = read_header(folder / MODEL)
+    try:
+        return confidence_for(folder, about) is not None
+    except Misuse:
+        say(f"{folder / CONFIDENCE}: damaged; it is made anew")
+        return False
 
 
 def sentence(learned: Confidence) -> str:

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from pointing.config import Config, checked
 from pointing.corpus.examples import PREPARED, Corpus
-from pointing.corpus.lexicon import LEXICON, Lexicon
+from pointing.corpus.lexicon import LEXICON, VOCABULARIES, Lexicon
 from pointing.corpus.sources import HELD_OUT_FILES
 from pointing.errors import Misuse, shown
 from pointing.model.encoder import Reads
@@ -183,6 +183,16 @@ def start_run(folder: Path, config: Config, corpus: Corpus, started_from: dict[s
     plain = config.model_dump(mode="json")
     describe(folder, (*OF_THE_CORPUS, STARTED_FROM))  # people may change the settings, of which each value is checked
     write_text(folder / SETTINGS, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+
+
+def check_words(folder: Path, lexicon: Lexicon) -> None:
+    """Refuses a run whose own words are not those of its corpus any more: nothing could be done with its weights."""
+    own = Lexicon.load(folder, lexicon.config, lexicon.target.placeholders)
+    for name, mine, prepared in zip(
+        VOCABULARIES, (own.source, own.target), (lexicon.source, lexicon.target), strict=True
+    ):
+        if (mine.words, mine.placeholders) != (prepared.words, prepared.placeholders):
+            raise Misuse(f"damaged: not the words that the run began with; take the corpus's {name}", folder / name)
 
 
 def remove_parts(folder: Path) -> None:

@@ -16,9 +16,11 @@ from pointing.generation.reader import LineReader
 from pointing.model.run import MODEL, Run
 from pointing.reproduce.experiments import Row
 from pointing.reproduce.runs import PlannedRun, PlannedRuns
-from pointing.system.border import digest
+from pointing.system.border import digest, entering, read_text_file
 from pointing.system.files import read_lines, write_text
 from pointing.text.entities import read_tags
+
+KIND = "outputs of a run, a JSON object a line; remove this file, and they are made anew"
 
 
 class OutputOrigin(NamedTuple):
@@ -54,8 +56,8 @@ def system_with_outputs(origin: OutputOrigin, run: Run, files: Parallel, folder:
         outputs = evaluation.generate(system, source, tags)
         write_text(path, "".join(json.dumps(output.json()) + "\n" for output in outputs))
         return system._replace(outputs=outputs)
-    written = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    written = read_text_file(path, KIND).splitlines()
     lines = LineReader(run.lexicon)(source, tags)
-    return system._replace(
-        outputs=[Output.from_json(values, line) for values, line in zip(written, lines, strict=True)]
-    )
+    with entering(path, KIND):
+        outputs = [Output.from_json(json.loads(values), line) for values, line in zip(written, lines, strict=True)]
+    return system._replace(outputs=outputs)

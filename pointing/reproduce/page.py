@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from pointing.evaluation.plots import learning_curves
 from pointing.reproduce import rarest_word_runs, report
-from pointing.reproduce.results import RESULTS, read_results
+from pointing.reproduce.results import KIND, RESULTS, read_results
+from pointing.system.border import entering, read_bytes
 from pointing.system.files import write_text
 from pointing.system.tables import Table
 
@@ -67,12 +68,13 @@ def report_markdown(folders: Sequence[Path], addresses: Sequence[str]) -> str:
     summary_rows: list[list[str]] = []  # of one table of all experiments
     for folder, address in zip(folders, addresses, strict=True):
         results = read_results(folder)
-        if results["experiment"] == rarest_word_runs.KEY:
-            sections.append(rarest_word_runs.section(results, address))
-            summary_rows += rarest_word_runs.summary_rows(results)
-        else:
-            sections.append(report.section(results, folder, address))
-            summary_rows += report.summary_rows(results)
+        with entering(folder / RESULTS, KIND):
+            if results["experiment"] == rarest_word_runs.KEY:
+                sections.append(rarest_word_runs.section(results, address))
+                summary_rows += rarest_word_runs.summary_rows(results)
+            else:
+                sections.append(report.section(results, folder, address))
+                summary_rows += report.summary_rows(results)
     header = ["from the softmax to …", "test set", "measure", "the paper", "here", "95 % interval or each seed; p"]
     summary = f"{Table('', header, summary_rows).markdown()}\n{LEGEND}" if summary_rows else ""
     return "\n".join([f"# {TITLE}\n", summary, *sections])
@@ -81,8 +83,9 @@ def report_markdown(folders: Sequence[Path], addresses: Sequence[str]) -> str:
 def draw_curves(folder: Path) -> None:
     """Draws the learning curves that a folder's section shows; the rarest word's are drawn with its results."""
     results = read_results(folder)
-    if results["experiment"] != rarest_word_runs.KEY:
-        learning_curves(folder / CURVES, report.panels(results), report.curves_by(results)[1], one_scale=False)
+    with entering(folder / RESULTS, KIND):
+        if results["experiment"] != rarest_word_runs.KEY:
+            learning_curves(folder / CURVES, report.panels(results), report.curves_by(results)[1], one_scale=False)
 
 
 def write_report(folders: Sequence[Path], out: Path) -> tuple[Path, Path]:
@@ -111,7 +114,7 @@ def html_page(text: str, pictures: dict[str, Path]) -> str:
     body = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
     for address, path in pictures.items():
         if path.exists():
-            data = b64encode(path.read_bytes()).decode()
+            data = b64encode(read_bytes(path)).decode()
             body = body.replace(f'src="{address}"', f'src="data:image/png;base64,{data}"')
     return HEAD.replace("TITLE", escape(TITLE)) + body + "</body></html>\n"
 

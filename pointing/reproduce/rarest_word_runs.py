@@ -20,6 +20,7 @@ from pointing.config import checked
 from pointing.evaluation.plots import learning_curves, require_matplotlib
 from pointing.reproduce.rarest_word import RarestWord, RarestWordResult, train_and_test
 from pointing.reproduce.results import RESULTS, versions
+from pointing.system.border import read_object
 from pointing.system.files import write_text
 from pointing.system.progress import following, progress
 from pointing.system.tables import Table, mean_and_spread
@@ -70,7 +71,8 @@ def reproduce_rarest_word(
     """Makes the runs that are not in `out` yet, then writes the results of all of them, and returns them."""
     require_matplotlib()
     _train([settings for settings in runs if not _path(settings, out).exists()], out, workers)
-    results = [json.loads(_path(settings, out).read_text()) for settings in runs]
+    kind = "a run's result; remove it, and it is made anew"
+    results = [read_object(_path(settings, out), kind) for settings in runs]
     return _write_results(results, out, command)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from pointing.evaluation.report import COUNTS, NOT_DEFINED, p_text
 from pointing.reproduce.experiments import EXPERIMENTS, Experiment
 from pointing.reproduce.results import EXAMPLES
+from pointing.system.border import entering, read_bytes, read_text_file
 from pointing.system.tables import Table, mean_and_spread
 
 CURVES = {  # a panel's title → the name of its measure in results.json
@@ -37,11 +38,13 @@ def section(results: Mapping[str, Any], folder: Path, address: str) -> str:
     experiment = EXPERIMENTS[results["experiment"]]
     parts = [f"## {experiment.title}: {results['recipe']} ({experiment.place})"]
     if (folder / NOTES).exists():
-        parts.append((folder / NOTES).read_text(encoding="utf-8").strip())
+        parts.append(read_text_file(folder / NOTES, "notes on results").strip())
     parts += [_titled(_scores(experiment, results, test)) for test in results["scores"]]
     parts += [_titled(_training(experiment, results)), f"![learning curves]({address}/curves.png)"]
     if (folder / EXAMPLES).exists():
-        parts.append(_examples(json.loads((folder / EXAMPLES).read_text(encoding="utf-8"))))
+        data = read_bytes(folder / EXAMPLES)
+        with entering(folder / EXAMPLES, "examples of `pointing reproduce`; remove them, and make the results anew"):
+            parts.append(_examples(json.loads(data)))
     parts += [_titled(_corpora(results)), _provenance(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 

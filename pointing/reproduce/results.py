@@ -26,11 +26,13 @@ from pointing.model.run import load_run, run_settings
 from pointing.reproduce.experiments import Experiment, Row
 from pointing.reproduce.outputs import OutputOrigin, system_with_outputs
 from pointing.reproduce.runs import PlannedRun, PlannedRuns
+from pointing.system.border import read_object
 from pointing.system.files import write_text
 from pointing.system.workers import cores
 from pointing.training.journal import read_journal
 from pointing.training.state import read_state
 
+KIND = "results of `pointing reproduce`; make them anew, or take them from a copy"
 QUANTILES = (0.95, 0.75, 0.5, 0.25, 0.05)  # of the outputs in the order of their chrF: good, middling and bad ones
 SPLIT_STATISTICS = ("pairs", "target_tokens", "pointers_per_100", "unknown_share", "reached_by_same_word_or_dictionary")
 RESULTS, EXAMPLES = "results.json", "examples.json"
@@ -198,8 +200,6 @@ def _source(output: Output) -> list[tuple[str, bool]]:
 def read_results(folder: Path) -> dict[str, Any]:
     """What results.json holds."""
     path = folder / RESULTS
-    try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise Misuse("there are no results in this folder; `pointing reproduce` makes them", folder) from None
-    return results if isinstance(results, dict) else {}
+    if not path.exists():
+        raise Misuse("there are no results in this folder; `pointing reproduce` makes them", folder)
+    return read_object(path, KIND)

@@ -20,7 +20,17 @@ from pointing.corpus.statistics import corpus_warnings
 from pointing.errors import Failure, Misuse, Stopped
 from pointing.evaluation.calibration import calibrate_trained
 from pointing.model.decoder import not_training
-from pointing.model.run import MODEL, OF_THE_CORPUS, SETTINGS, STATE, check_free, read_header, start_run, write_tensors
+from pointing.model.run import (
+    MODEL,
+    OF_THE_CORPUS,
+    SETTINGS,
+    STATE,
+    check_free,
+    check_words,
+    read_header,
+    start_run,
+    write_tensors,
+)
 from pointing.settings_file import named_files
 from pointing.system.files import keep_apart
 from pointing.system.locks import Lock, sole_writer
@@ -125,6 +135,8 @@ class Trainer:
         self.has_start = start is not None
         if state is None:
             self._begin(start)
+        else:
+            check_words(folder, corpus.lexicon)
         # Weights of another run are measured before the first update; once more if that was cut off.
         self.measure_first = self.has_start or (state is not None and state.is_unmeasured)
         position = {"epoch": self.state.epoch, "done": self.state.done}

@@ -166,6 +166,16 @@ def test_a_run_that_ended_is_calibrated_once(trained):
     assert (trained / CONFIDENCE).exists()
 
 
+def test_a_damaged_confidence_is_made_anew(trained, capfd):
+    path, settings = trained / CONFIDENCE, {"training": {"updates": 300, "validate_every": 300}}
+    whole = path.read_bytes()
+    for damaged in (whole[:-9], b"{}", b""):
+        path.write_bytes(damaged)
+        assert tiny.train_in(trained.parent, trained, settings, resume=True)
+        assert path.read_bytes() == whole
+        assert "confidence.json: damaged; it is made anew" in capfd.readouterr().err
+
+
 def test_training_on_too_few_dev_lines_ends_well_and_says_so(tmp_path, capfd):
     assert tiny.train_in(tmp_path, tmp_path / "run", {"training": {"updates": 2, "validate_every": 2}})
     assert not (tmp_path / "run" / CONFIDENCE).exists()

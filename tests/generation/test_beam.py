@@ -245,6 +245,20 @@ def test_no_n_gram_comes_twice(n):
     assert sum(repeats(blocked)) == 0
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_blocking_changes_nothing_where_nothing_would_come_twice(n):
+    compared = 0
+    for seed in range(6):
+        model, batch = make(seed=seed), batch_of(*SOURCES)
+        plain, blocked = (search(model, batch, Search(beam=1, max_length=20, block_ngrams=k)) for k in (None, n))
+        for row, ((one,), (other,)) in enumerate(zip(plain, blocked, strict=True)):
+            names = names_of(one, batch.source_words[row])
+            if len(set(names)) == len(names):
+                np.testing.assert_array_equal(one.choices, other.choices)
+                compared += 1
+    assert compared >= 6
+
+
 def test_coverage_is_gnmts():
     model, batch = make(seed=7), batch_of((3, 20, 5))
     settings = Search(beam=5, nbest=5, normalize="gnmt", alpha=0.7, coverage=0.3, max_length=6)

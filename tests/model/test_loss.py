@@ -6,7 +6,17 @@ import torch
 from pointing.config import Config
 from pointing.corpus.examples import Batch
 from pointing.model.decoder import Predicted
-from pointing.model.loss import choices, comparable, form_log_likelihood, forms_right, log_likelihood
+from pointing.model.loss import (
+    choices,
+    comparable,
+    form_log_likelihood,
+    forms_right,
+    guidance,
+    log_likelihood,
+    objective,
+    observed,
+    smoothing,
+)
 from pointing.pointer_softmax import AlwaysPoint, NeverPoint, PointerSoftmax, Switch
 
 V, B, T, J = 4, 2, 5, 3
@@ -210,6 +220,16 @@ def test_the_comparable_events_are_everything_that_can_happen(kind):
         )
 
 
+class Formless(Model):
+    """A model of words alone."""
+
+    def form_logits(self, readout, x, x_mask, y, place=None):
+        return None
+
+
+PLAIN = Formless()
+
+
 class FormModel:
     """Three forms; their probabilities depend on the word alone."""
 
@@ -231,3 +251,101 @@ def test_forms_by_hand():
 def test_a_corpus_without_forms_teaches_none():
     assert form_log_likelihood(FormModel(), predicted(), make_batch()) is None
     assert not forms_right(FormModel(), predicted(), make_batch())[0].any()
+
+
+LINKS = torch.tensor([[0, 1, -1, 2, -1], [-1, 0, 1, -1, -1]])  # -1: the word is linked to nothing
+
+
+def test_guidance_is_the_probability_of_looking_at_what_is_linked():
+    some = predicted()
+    log_l = guidance(some, make_batch()._replace(links=LINKS))
+    l_t = some.log_l.exp().float()
+    expected = [[l_t[0, 0, 0], l_t[0, 1, 1], 1, l_t[0, 3, 2], 1], [1, l_t[1, 1, 0], l_t[1, 2, 1], 1, 1]]
+    torch.testing.assert_close(log_l.exp(), torch.tensor(expected))
+    padded = LINKS.clone()
+    padded[0, 4] = 0  # a link of padding is none
+    torch.testing.assert_close(guidance(some, make_batch()._replace(links=padded)), log_l)
+    assert guidance(some, make_batch()) is None
+
+
+@pytest.mark.parametrize("candidates", [None, torch.tensor([b, EOS]), torch.tensor([EOS])])
+def test_smoothing_is_the_mean_of_all_words_less_the_target(candidates):
+    # the target's words always compete: EOS, UNK and a; b only as a candidate
+    model, batch, some = Model(), make_batch(), predicted()
+    batch.target[1, 1] = a
+    words = [EOS, UNK, a, b] if candidates is None or b in candidates else [EOS, UNK, a]
+    log_w = model.output.shortlist(some.readout)[..., words].log_softmax(-1)
+    less = log_w.mean(-1, keepdim=True) - log_w  # (B, T, words); `words` are in the order of their ids
+    expected = torch.zeros(B, T)
+    for n, t in [(0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2)]:  # (0, 0) is copied, the others are padding
+        expected[n, t] = less[n, t, batch.target[n, t]]
+    found = smoothing(model.output, some.readout, batch.target, batch.mask, candidates)
+    assert found.dtype == torch.float
+    torch.testing.assert_close(found, expected)
+
+
+class Formed(Model):
+    """Predicts forms, too."""
+
+    form_logits = FormModel.form_logits
+
+
+def config_with(**training):
+    data = {name: {"source": "x", "target": "y"} for name in ("train", "dev")}
+    pointers = {"guidance": training.pop("guidance", 0.0)}
+    return Config(data=data, training=training, pointers=pointers)
+
+
+def test_the_objective_has_only_the_parts_that_are_asked_for():
+    batch, some = make_batch()._replace(links=LINKS), predicted()
+    plain = objective(config_with(), PLAIN, some, batch)
+    torch.testing.assert_close(plain.log_p, log_likelihood(settings(), PLAIN, some, batch))
+    assert plain.others == []
+    assert objective(config_with(guidance=0.5), PLAIN, some, make_batch()).others == []  # nothing is linked
+    assert objective(config_with(smoothing=0.1), Formless("pointer-network"), some, batch).others == []  # no shortlist
+    assert objective(config_with(smoothing=0.1, loss="marginal"), PLAIN, some, batch).others == []  # no target
+
+
+def test_the_parts_of_the_objective_have_their_weights():
+    formed = Formed()
+    batch, some = (
+        make_batch()._replace(links=LINKS, y_form=torch.tensor([[2, 0, 1, 0, 0], [1, 2, 0, 0, 0]])),
+        predicted(),
+    )
+    log_p, (forms, guided, smoothed) = objective(config_with(guidance=0.5, smoothing=0.1), formed, some, batch)
+    torch.testing.assert_close(log_p, log_likelihood(settings(), formed, some, batch))
+    torch.testing.assert_close(forms, form_log_likelihood(formed, some, batch))
+    torch.testing.assert_close(guided, 0.5 * guidance(some, batch))
+    expected = 0.1 * smoothing(formed.output, some.readout, batch.target, batch.mask)
+    torch.testing.assert_close(smoothed, expected)
+    few = torch.tensor([EOS, b])
+    log_p, (_, _, smoothed) = objective(config_with(guidance=0.5, smoothing=0.1), formed, some, batch, few)
+    torch.testing.assert_close(log_p, log_likelihood(settings(), formed, some, batch, few))
+    torch.testing.assert_close(smoothed, 0.1 * smoothing(formed.output, some.readout, batch.target, batch.mask, few))
+
+
+def test_what_is_smoothed_is_what_is_taught():
+    config = config_with(smoothing=0.5)
+    config = config.model_copy(update={"pointers": settings(unreachable="attention").pointers})
+    (smoothed,) = objective(config, PLAIN, predicted(), make_batch()).others
+    assert smoothed[0, 2] == 0  # floop, which nothing reaches, is taught as a place to look at
+    assert smoothed[0, 1] != 0
+
+
+def test_what_the_text_says_of_every_step():
+    # zorb zorb </s>, and b </s>: the second zorb is as right as the first
+    batch, log_l = make_batch(), predicted()[2].clone()
+    batch.source_words[0, 1] = V + 0
+    batch.target[1, 1] = V + 0
+    log_l[0, 0] = torch.tensor([0.2, 0.7, 0.1]).log()
+    log_l[1, 1] = torch.tensor([0.4, 0.6, 0.0]).log()  # at the end, which is another word
+    mask, shortlist, pointing, found = observed(settings(), PLAIN, batch, log_l)
+    yes, no = True, False
+    assert torch.equal(mask, batch.mask)
+    assert shortlist.tolist() == [[no, yes, yes, yes, yes], [yes, no, yes, yes, yes]]
+    assert pointing.tolist() == [[yes, no, no, no, no], [no, yes, no, no, no]]
+    assert found.tolist() == [[yes, no, no, no, no], [no, no, no, no, no]]
+    looked = observed(settings(unreachable="attention"), PLAIN, batch, log_l)
+    assert looked.shortlist.tolist() == [[no, yes, no, yes, yes], [yes, no, yes, yes, yes]]  # floop is looked at
+    assert torch.equal(looked.pointing, pointing)
+    assert torch.equal(looked.found, found)

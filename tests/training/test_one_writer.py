@@ -157,6 +157,22 @@ def test_a_damaged_journal_is_in_nobodys_way(place, tmp_path, capsys, damage):
         assert "cannot be read" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["source.vocabulary", "target.vocabulary"])
+def test_a_run_whose_own_words_are_damaged_is_not_gone_on_with(place, tmp_path, name):
+    shutil.copytree(place / "whole", tmp_path / "run")
+    path, weights = tmp_path / "run" / name, (tmp_path / "run" / MODEL).read_bytes()
+    first, second, *rest = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([second, first, *rest]))
+    with pytest.raises(Misuse, match=f"{name}: damaged: some of its"):
+        tiny.train_in(place, tmp_path / "run", FEW, {"training": {"updates": 9}}, resume=True)
+    (tmp_path / "run" / MANIFEST).unlink()  # a run from before there were manifests
+    with pytest.raises(Misuse, match=f"{name}: damaged: not the words that the run began with; take the corpus's"):
+        tiny.train_in(place, tmp_path / "run", FEW, {"training": {"updates": 9}}, resume=True)
+    assert (tmp_path / "run" / MODEL).read_bytes() == weights
+    shutil.copy2(place / "prepared" / name, path)
+    tiny.train_in(place, tmp_path / "run", FEW, {"training": {"updates": 9}}, resume=True)
+
+
 def test_identical_runs_have_identical_bytes(place, tmp_path):
     for name in ("one", "other"):
         tiny.train_in(place, tmp_path / name, FEW)

@@ -224,6 +224,7 @@ def test_a_gradient_that_is_no_number_is_not_made_one_by_clipping():
     ("schedule", "rates"),
     [
         ({}, {1: 0.3, 1000: 0.3}),
+        ({"updates": 100}, {1: 0.3, 50: 0.3, 100: 0.3}),  # without a decay it does not matter when a run ends
         ({"warmup": 10}, {1: 0.03, 5: 0.15, 10: 0.3, 11: 0.3, 1000: 0.3}),
         ({"warmup": 4, "decay": "inverse-sqrt"}, {2: 0.15, 4: 0.3, 16: 0.15, 400: 0.03}),
         ({"decay": "inverse-sqrt"}, {1: 0.3, 4: 0.15, 100: 0.03}),

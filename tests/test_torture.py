@@ -1,0 +1,108 @@
+"""The campaign's own tools, and a quick share of it (`make torture` is the whole)."""
+
+import json
+import random
+import re
+import resource
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+import tiny
+
+from torture.code_mutants import mutants
+from torture.full_disks import can_mount, small_disk
+from torture.summary import write_summary
+from torture.trials import Command, Found, Part, check_said, run_trials
+
+SOURCE = '''def f(x, y=2):
+    """Text that is no code."""
+    if x < y and not done:
+        raise ValueError(f"{x} < 3")
+    total += g(x, 1)
+    return total
+'''
+
+
+def test_mutants_are_small_mistakes_one_at_a_time():
+    changed = [(mutant.lines.start, mutant.before, mutant.after) for mutant in mutants(SOURCE)]
+    assert changed == [
+        (1, "2", "3"),
+        (3, "x < y and (not done)", "not (x < y and (not done))"),
+        (3, "x < y and (not done)", "x < y or not done"),
+        (3, "x < y", "x <= y"),
+        (3, "not done", "not not done"),
+        (4, "raise ValueError(f'{x} < 3')", "pass"),
+        (5, "total += g(x, 1)", "total -= g(x, 1)"),
+        (5, "g(x, 1)", "g(x, 2)"),
+        (5, "g(x, 1)", "g(1, x)"),
+        (5, "total += g(x, 1)", "pass"),
+    ]
+    assert len({mutant.source for mutant in mutants(SOURCE)} | {SOURCE}) == len(changed) + 1
+    assert [mutant.in_function for mutant in mutants(SOURCE)] == [False] + [True] * 9
+
+
+def trial_of(*arguments, codes=(0,), seconds=60.0, **options):
+    def trial(part, folder):
+        command = Command(folder, *arguments, **options)
+        check_said(command, (yield command.ended(seconds)), *codes)
+        part.count("ended")
+
+    return trial
+
+
+def test_a_trial_tells_a_right_end_from_a_wrong_one(tmp_path):
+    trials = [
+        trial_of("--version"),
+        trial_of("check", tmp_path / "nowhere", codes=(2,)),
+        trial_of("check", tmp_path / "nowhere"),  # an exit code that is not expected
+        trial_of("generate", "run", seconds=0.0),  # not ended in time
+        trial_of("--version", limits={resource.RLIMIT_CPU: 0}),  # killed by the system
+    ]
+    part = run_trials(Part("ends", "of commands"), trials, workers=2)
+    assert part.trials == 5
+    assert part.counts == {"ended": 2}
+    reasons = sorted(re.findall(r"exit code (-?\d+)|(no end)", " ".join(part.found)))
+    assert len(part.found) == len(reasons) == 3
+    assert ("2", "") in reasons
+
+
+def test_a_traceback_is_found_and_so_is_a_code_without_a_reason(tmp_path):
+    (tmp_path / "here").mkdir()
+    command = Command(tmp_path / "here", "--version")
+    command.process.wait(60)
+    for said, code, reason in [
+        ("Traceback (most …", 1, "a traceback"),
+        ("well", 2, "without a line"),
+        ("", 1, "without"),
+    ]:
+        (command._said / "stderr").write_text(said)
+        with pytest.raises(Found, match=reason):
+            check_said(command, code, 0, 1, 2)
+
+
+def test_a_summary_says_what_was_tried_and_found(tmp_path):
+    part = Part("files", "damaged", trials=1200, counts={"used": 700, "refused": 499}, found=["pointing x: no end"])
+    text = write_summary(tmp_path, [part], 3, "python -m torture")
+    assert "| files: damaged | 1,200 | 700 used, 499 refused | 1 |" in text
+    assert "- files: pointing x: no end" in text
+    assert json.loads((tmp_path / "summary.json").read_text())["parts"][0]["found"] == ["pointing x: no end"]
+
+
+def test_a_small_disk_is_small(tmp_path):
+    if not can_mount(tmp_path):
+        pytest.skip("this user may not mount")
+    (tmp_path / "disk").rmdir()
+    with small_disk(tmp_path) as disk, pytest.raises(OSError, match="No space"):
+        (disk / "file").write_bytes(random.randbytes(1 << 20) * 65)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["kills", "disks", "writers", "files"])
+def test_a_quick_share_of_the_campaign_finds_nothing(tmp_path, part):
+    command = [sys.executable, "-m", "torture", part, "--share", "0.03", "--out", str(tmp_path)]
+    run = partial(subprocess.run, cwd=tiny.ROOT, env=tiny.environment(), capture_output=True, text=True)
+    result = run(command, check=False, timeout=1200)
+    assert result.returncode == 0, result.stdout
+    assert json.loads((tmp_path / "summary.json").read_text())["parts"][0]["trials"] > 0
