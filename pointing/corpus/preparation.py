@@ -1,8 +1,8 @@
 """Raw text → prepared corpus: tokens, vocabularies, pointers, statistics, streamed in blocks over all cores.
 
-    count lines → tokenise blocks → count words → vocabularies → dictionary → choose pointers → Arrow files
+    tokenise blocks → count words → vocabularies → dictionary → choose pointers → Arrow files
 
-Nothing holds more than a few blocks: what is between two passes lies on disk, in the folder that becomes the corpus
+Files of lines are read once, and hashed meanwhile. Nothing holds more than a few blocks: what is between two passes lies on disk, in the folder that becomes the corpus
 only when everything is there.
 """
 
@@ -40,7 +40,8 @@ from pointing.corpus.vectors import make_vectors, save_vectors
 from pointing.corpus.word_counts import Tally, WordCounts
 from pointing.errors import Misuse
 from pointing.settings_file import named_files
-from pointing.system.border import digest
+from pointing.system.border import check_regular
+from pointing.system.digests import Digests
 from pointing.system.files import finish_replacing, keep_apart, read_text, whole_folder, write_text
 from pointing.system.manifest import describe
 from pointing.system.progress import progress, say
@@ -57,24 +58,36 @@ def prepare(config: Config, folder: Path, workers: int | None = None, base: Base
 
     With `base`, the vocabularies are those of another run, and words of this text are added to them if it says so.
     """
-    splits = open_splits(config.data, config.pointers.uses_entities)
     if base is not None:
         base.check(config)
-    made_from = _fingerprint(config, base)
     finish_replacing(folder)
+    digests = Digests.load(folder / READ)
+    if (corpus := _made_already(config, folder, base, digests)) is not None:
+        digests.save(folder / READ)
+        return corpus, False
+    splits = open_splits(config.data, config.pointers.uses_entities, digests)
+    for path in named_files(config):
+        check_regular(path)
     _check_folder(folder)
     keep_apart(named_files(config), [folder])
-    if all((folder / name).exists() for name in (PREPARED, *(f"{split}.arrow" for split in splits))):
-        corpus = Corpus(folder)
-        if corpus.about["made_from"] == made_from:
-            return corpus, False
     with whole_folder(folder) as part:
-        _prepare(config, part, splits, made_from, workers, base)
+        _prepare(config, part, splits, digests, workers, base)
     return Corpus(folder), True
 
 
+def _made_already(config: Config, folder: Path, base: Base | None, digests: Digests) -> Corpus | None:
+    """The corpus in the folder, if it was made from these settings and files."""
+    splits = [*config.data.given(), *config.data.split_off()]
+    if not all((folder / name).exists() for name in (PREPARED, *(f"{split}.arrow" for split in splits))):
+        return None
+    if not all(path.exists() for path in named_files(config)):
+        return None  # what is missing is said when it is opened
+    corpus = Corpus(folder)
+    return corpus if corpus.about["made_from"] == _fingerprint(config, base, digests) else None
+
+
 def _prepare(
-    config: Config, part: Path, splits: dict[str, RawSplit], made_from: str, workers: int | None, base: Base | None
+    config: Config, part: Path, splits: dict[str, RawSplit], digests: Digests, workers: int | None, base: Base | None
 ) -> None:
     if config.text.uses_subwords and base is None:
         require_tokenizers()  # before all the work, not after half of it
@@ -101,7 +114,7 @@ def _prepare(
                 write(batch)
                 bar.advance(batch.num_rows)
     about = {
-        "made_from": made_from,
+        "made_from": _fingerprint(config, base, digests),
         "made_by": __version__,
         "settings": config.model_dump(mode="json"),
         "statistics": {name: asdict(counted) | counted.shares() for name, counted in statistics.items()},
@@ -113,6 +126,7 @@ def _prepare(
     for path in part.glob("*-block-*"):
         path.unlink()
     describe(part, [path.name for path in part.iterdir()])
+    digests.save(part / READ)
 
 
 def _tokenize_all(
@@ -122,7 +136,8 @@ def _tokenize_all(
 
     Also how often each target word is written in which way, if forms are learned.
     """
-    jobs = chain.from_iterable(_blocks(name, split, part) for name, split in splits.items())
+    smallest_first = sorted(splits, key=lambda name: name == "train")  # what is wrong with dev is said soon
+    jobs = chain.from_iterable(_blocks(name, splits[name], part) for name in smallest_first)
     blocks: dict[str, list[Path]] = {name: [] for name in splits}
     words = Tally(3)  # in the source, in the target, and in the target of a pair whose source has the word too
     writings = Tally(2)  # in all, and after another word
@@ -136,7 +151,8 @@ def _tokenize_all(
                 writings.add(done.writings.pairs, done.writings.counts)
     for name, split in splits.items():
         if statistics[name].pairs == 0:
-            raise Misuse(f"no pair is left of {split.pairs:,}: {statistics[name].reasons()}", split.path)
+            pairs = sum(statistics[name].skipped.values())
+            raise Misuse(f"no pair is left of {pairs:,}: {statistics[name].reasons()}", split.path)
     return blocks, WordCounts(*words.of_texts()), writings
 
 
@@ -203,8 +219,9 @@ def _embed(config: Config, part: Path) -> None:
             save_vectors(part / f"{side}.vectors.npy", vectors)
 
 
+READ = "read.json"  # hashes of the files that the corpus was made from, and how to know these files again
 OWN_FILES = re.compile(
-    r"prepared\.json|manifest\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|(dictionary|familiar)\.tsv"
+    r"(prepared|read)\.json|manifest\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|(dictionary|familiar)\.tsv"
     r"|held-out-(dev|test)\.(source|target)"
 )
 
@@ -219,7 +236,7 @@ def _check_folder(folder: Path) -> None:
         raise Misuse(f"there is something else in this folder ({foreign[0]}): give another one for the corpus", folder)
 
 
-def _fingerprint(config: Config, base: Base | None) -> str:
+def _fingerprint(config: Config, base: Base | None, digests: Digests) -> str:
     """Of everything that decides what the corpus will hold: settings, what is in the files, our own version, the base.
 
     Files may move. Settings at their default do not count, so that a new setting makes no corpus out of date.
@@ -230,7 +247,7 @@ def _fingerprint(config: Config, base: Base | None) -> str:
     tagger = Path(config.pointers.tagger or "")
     pipeline = sorted(path for path in tagger.rglob("*") if path.is_file()) if config.pointers.tagger else []
     decisive = [decides, pipeline, __version__, *([] if base is None else [base.fingerprint])]
-    text = json.dumps(decisive, default=digest)  # JSON has no paths: their digests
+    text = json.dumps(decisive, default=digests)  # JSON has no paths: their digests
     return sha256(text.encode()).hexdigest()
 
 

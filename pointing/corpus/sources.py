@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import compress, islice
+from itertools import compress, islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,8 @@ from pointing.corpus.held_out import LEFT_OUT, TRAIN, Parts, hashes, hold_out, t
 from pointing.documents.columns import Wanted
 from pointing.documents.pairs import read_pairs
 from pointing.errors import Misuse
-from pointing.system.files import count_lines, read_blocks, without_end
+from pointing.system.digests import Digests
+from pointing.system.files import about_lines, count_lines, read_blocks, without_end
 from pointing.text import entities
 from pointing.text.entities import Tagged
 
@@ -54,7 +55,7 @@ class RawSplit:
     """The pairs of a split."""
 
     path: Path  # the file, for messages
-    pairs: int
+    pairs: int  # how many; about, if they were not counted
     blocks: Callable[[], Iterator[Lines]]  # all pairs in order, some at a time
     left_out: Counter[str] = field(default_factory=Counter)  # what the file has besides, by reason
     first_left_out: dict[str, int] = field(default_factory=dict)  # the line of the first one
@@ -62,9 +63,13 @@ class RawSplit:
     languages: tuple[str | None, str | None] = (None, None)  # that names of columns or headers of files say
 
 
-def open_splits(data: Data, with_tags: bool = False) -> dict[str, RawSplit]:
-    """The splits in the order train, dev, test. What is wrong with the files is said here, before any work."""
-    splits = {name: _open(files, data.languages, with_tags) for name, files in data.given().items()}
+def open_splits(data: Data, with_tags: bool = False, digests: Digests | None = None) -> dict[str, RawSplit]:
+    """The splits in the order train, dev, test. What is wrong with the files is said here, before any work.
+
+    With `digests` files of lines are not counted, and hashed while they are read: each is read once. That two files
+    have different numbers of lines is then said at the end of the shorter one.
+    """
+    splits = {name: _open(files, data.languages, with_tags, digests) for name, files in data.given().items()}
     if off := data.split_off():
         splits |= _divide(splits["train"], data.held_out, off)
     return {name: splits[name] for name in ("train", "dev", "test") if name in splits}
@@ -102,23 +107,44 @@ def _texts(split: RawSplit) -> Texts:
     return texts
 
 
-def _open(files: Parallel | Table, languages: tuple[str, str], with_tags: bool) -> RawSplit:
-    return _two_files(files, with_tags) if isinstance(files, Parallel) else _table(files, languages)
+def _open(
+    files: Parallel | Table, languages: tuple[str, str], with_tags: bool, digests: Digests | None = None
+) -> RawSplit:
+    return _two_files(files, with_tags, digests) if isinstance(files, Parallel) else _table(files, languages)
 
 
-def _two_files(files: Parallel, with_tags: bool) -> RawSplit:
+def _two_files(files: Parallel, with_tags: bool, digests: Digests | None) -> RawSplit:
+    watching = None if digests is None else digests.watching
+
     def blocks() -> Iterator[Lines]:
-        sides = (read_blocks(path, PAIRS_OF_A_BLOCK) for path in (files.source, files.target))
+        both = (files.source, files.target)
+        sides = (read_blocks(path, PAIRS_OF_A_BLOCK, watching) for path in both)
         tags = None
         if with_tags and files.source_tags is not None and files.target_tags is not None:
             tags = zip(entities.read_tags(files.source_tags), entities.read_tags(files.target_tags), strict=True)
         first = 1
-        for source, target in zip(*sides, strict=True):
+        for source, target in zip_longest(*sides, fillvalue=()):
+            if len(source) != len(target):
+                _count(files, with_tags)  # says so
+                raise Misuse("this file was changed while it was read", files.source)
             block_tags = None if tags is None else list(islice(tags, PAIRS_OF_A_BLOCK))
             yield Lines(list(range(first, first + len(source))), source, target, block_tags)
             first += len(source)
 
-    return RawSplit(files.source, _count(files, with_tags), blocks)
+    with_tags_here = with_tags and files.source_tags is not None
+    pairs = _count(files, with_tags) if digests is None or with_tags_here else _about(files)
+    return RawSplit(files.source, pairs, blocks)
+
+
+def _about(files: Parallel) -> int:
+    """About how many lines the two files have; neither may be empty."""
+    both = (files.source, files.target)
+    for path in both:
+        _check_exists(path)
+    for path in both:
+        if not (lines := about_lines(path)):
+            raise Misuse("this file is empty", path)
+    return lines
 
 
 def _count(files: Parallel, with_tags: bool) -> int:

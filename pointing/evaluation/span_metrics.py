@@ -5,6 +5,7 @@ Outputs are compared with their sources, not with references, and as they are de
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -17,6 +18,7 @@ from pointing.generation.glossary import Glossary
 from pointing.text.protected import PRESETS, Protector, keeps_order
 from pointing.text.tokenizer import Tokenizer
 
+_WORD = re.compile(r"[^\W_]+")  # letters and digits that stand together, as `_is_inside_a_word` sees them
 LOST, INVENTED = "spans lost", "spans invented"  # measures that are counts
 
 
@@ -54,7 +56,8 @@ def term_measure(sources: Sequence[str], outputs: Sequence[str], glossary: Gloss
     rows = []
     for source, output in zip(sources, outputs, strict=True):
         wanted = Counter(text.lower() for text in glossary.written(source, tokenizer(source)))
-        used = sum(min(count, output.lower().count(text)) for text, count in wanted.items())
+        lowered = output.lower()
+        used = sum(min(count, lowered.count(text)) for text, count in wanted.items())
         rows.append([used, sum(wanted.values())])
     signature = f"glossary-terms-used|case:lc|version:{__version__}"
     return Measure("glossary terms used", signature, np.array(rows, np.float64), ratio)
@@ -93,13 +96,21 @@ def _hidden(line: str, missing: Counter[str], protector: Protector) -> Counter[s
     for span in protector(line):
         rest[span.start : span.end] = "\0" * (span.end - span.start)
     text, hidden = "".join(rest), Counter[str]()
-    for span_text in sorted(missing.elements(), key=len, reverse=True):
-        place = text.find(span_text)
-        while place >= 0 and _is_inside_a_word(text, place, place + len(span_text)):
-            place = text.find(span_text, place + 1)
-        if place >= 0:
-            text = text[:place] + "\0" * len(span_text) + text[place + len(span_text) :]
+    words = set(_WORD.findall(text))
+    for span_text, count in sorted(missing.items(), key=lambda item: len(item[0]), reverse=True):
+        if not words.issuperset(_WORD.findall(span_text)):  # most are not there: a long line need not be searched
+            continue
+        parts, begin, place = [], 0, text.find(span_text)
+        while place >= 0 and hidden[span_text] < count:
+            end = place + len(span_text)
+            if _is_inside_a_word(text, place, end):
+                place = text.find(span_text, place + 1)
+                continue
+            parts += [text[begin:place], "\0" * len(span_text)]
             hidden[span_text] += 1
+            begin, place = end, text.find(span_text, end)
+        if parts:
+            text = "".join([*parts, text[begin:]])
     return hidden
 
 

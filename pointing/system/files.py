@@ -10,7 +10,7 @@ import os
 import shutil
 import socket
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
@@ -25,6 +25,7 @@ from pointing.system.locks import sole_writer
 
 BOM = b"\xef\xbb\xbf"
 LONGEST_LINE = 1 << 24  # bytes; a file without line ends must not fill the memory
+Watching = Callable[[Path, io.BufferedReader], Any]  # an open file → the same, seen by somebody
 LONGEST_NAME = 150  # bytes of a name that names of temporary files begin with
 
 
@@ -37,9 +38,12 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
         yield from map(without_end, block)
 
 
-def read_blocks(path: str | Path, lines: int) -> Iterator[list[bytes]]:
-    """The same lines in lists of `lines` lines, with their line ends, which takes a third of the time."""
-    with _open_bytes(Path(path)) as file:
+def read_blocks(path: str | Path, lines: int, watching: Watching | None = None) -> Iterator[list[bytes]]:
+    """The same lines in lists of `lines` lines, with their line ends, which takes a third of the time.
+
+    The bytes come through `watching`, if it is given: `Digests.watching` hashes them.
+    """
+    with _open_bytes(Path(path), watching) as file:
         read, done = iter(partial(file.readline, LONGEST_LINE), b""), 0
         while block := list(islice(read, lines)):
             if max(map(len, block)) == LONGEST_LINE:
@@ -64,14 +68,26 @@ def count_lines(path: str | Path) -> int:
     return count + (last != b"\n")
 
 
+def about_lines(path: Path) -> int:
+    """About how many lines a file has, from its first megabyte; 0 only if it is empty."""
+    check_regular(path)
+    with _open_bytes(path) as file:
+        start = file.read(BYTES_AT_A_TIME)
+        lines = start.count(b"\n") + (start[-1:] not in (b"\n", b""))
+        raw: Any = file.raw
+        compressed = raw.fileobj.tell() if path.suffix == ".gz" else len(start)
+        return lines if not file.peek(1) else max(lines, round(lines * path.stat().st_size / compressed))
+
+
 @contextmanager
-def _open_bytes(path: Path) -> Iterator[io.BufferedReader]:
+def _open_bytes(path: Path, watching: Watching | None = None) -> Iterator[io.BufferedReader]:
     """A plain or .gz file, open for reading, after its byte order mark; a file that cannot be read is misuse."""
     check_readable(path)
     if path.is_file():
         check_file(path)
     try:
-        with path.open("rb") as raw:
+        with path.open("rb") as opened:
+            raw: Any = opened if watching is None else watching(path, opened)
             unzipped = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
             file: io.BufferedReader = io.BufferedReader(cast(Any, unzipped), BYTES_AT_A_TIME)
             if file.peek(len(BOM)).startswith(BOM):

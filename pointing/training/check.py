@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pointing.corpus.examples import PREPARED, Corpus
+from pointing.corpus.preparation import READ
 from pointing.corpus.vectors import load_vectors
 from pointing.errors import Misuse
 from pointing.generation.confidence import load_confidence
@@ -18,7 +19,7 @@ from pointing.training.journal import read_journal
 from pointing.training.start import read_record
 from pointing.training.state import read_whole_state
 
-CHANGE = {MANIFEST, SETTINGS, METRICS}  # files of a run that people, or every update, may change
+CHANGE = {MANIFEST, READ, SETTINGS, METRICS}  # files that people, the next `prepare` or every update may change
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 """Protected spans of outputs: intact, in order, lost, invented; golden values by hand."""
 
+import random
+import time
+
 import pytest
 
 from pointing.errors import Misuse
@@ -83,3 +86,20 @@ def test_terms_used_by_hand():
     measure = term_measure(sources, outputs, glossary, Tokenizer(lowercase=True))
     assert measure.numbers.tolist() == [[2, 3], [1, 1], [0, 0]]
     assert measure.score == pytest.approx(75)
+
+
+def test_a_line_of_many_missing_spans_is_measured_in_seconds():
+    rng = random.Random(1)
+    kinds = ("%s", "{}", '"-shared"', "--opt{}", "/usr/lib/x{}.so", "word")
+    source = " ".join(rng.choice(kinds).format(rng.randrange(60_000)) for _ in range(60_000))
+    output = " ".join(rng.choice(kinds).format(rng.randrange(60_000)).strip('"') for _ in range(60_000))
+    start = time.process_time()
+    result = scores([(source, output)])
+    assert time.process_time() - start < 3  # a search of the whole line for each span takes longer
+    assert result["spans lost"] > 10_000
+    assert result["spans invented"] > 10_000
+
+
+def test_a_hidden_span_is_found_once_for_each_time_that_it_is_missing():
+    assert scores([("'-shared' '-shared' '-shared'", "x -shared -shared")])["spans lost"] == 1
+    assert scores([("'-shared'", "x -shared -shared")])["spans lost"] == 0
