@@ -23,6 +23,7 @@ from pointing.corpus.lexicon import Lexicon, Tokenization
 from pointing.corpus.pointers import NOWHERE
 from pointing.corpus.sources import Lines
 from pointing.corpus.statistics import Statistics
+from pointing.corpus.training_words import count_target_words, save_counts
 from pointing.text.aligner import Integers
 from pointing.text.protected import is_protected
 from pointing.text.token_arrays import Bools, Ints, TokenArrays, Writing, WritingCounts, running_sums, sums_of_groups
@@ -96,10 +97,17 @@ def tokenize_block(block: Block) -> TokenizedBlock:
         for batch in batches:
             with pa.ipc.new_stream(file, batch.schema) as stream:
                 stream.write(batch)
+    if block.split == "train":
+        save_counts(count_target_words(block.lines, pairs, _tokenization), words_file(block.path))
     copied = target.ids[copied_tokens(pairs)] if _tokenization.counts_copies else target.ids[:0]
     counts = [np.bincount(ids, minlength=len(source.words)) for ids in (source.ids, target.ids, copied)]
     counted = np.stack(counts).astype(np.int32)
     return TokenizedBlock(block.split, block.path, statistics, source.words, counted, target.count_writings())
+
+
+def words_file(block: Path) -> Path:
+    """Where the target words of a tokenised block's lines are counted."""
+    return block.with_suffix(".words")
 
 
 def set_up_encoding(lexicon: Lexicon) -> None:

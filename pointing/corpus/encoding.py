@@ -52,6 +52,7 @@ class Pairs(NamedTuple):
     source: TokenArrays
     target: TokenArrays  # with the same list of different words as the source
     entity: Ints | None  # (M,) with entity pointers: the source position of the same name, or NOWHERE
+    whole_target: TokenArrays | None = None  # the target before its compounds were cut, if they were
 
 
 def tokenize_pairs(
@@ -83,6 +84,7 @@ def tokenize_pairs(
     if is_name is not None:
         is_name = is_name[0][np.repeat(keep, source.counts)], is_name[1][np.repeat(keep, target.counts)]
     source, target = _with_one_word_list(source.select(keep), target.select(keep))
+    whole_target = target if tokenization.config.cuts_compounds else None
     if tokenization.config.cuts_compounds:
         target = cut_compounds(target, whole=same_word(_side(source), _side(target)) != NOWHERE)
         source, target = _with_one_word_list(source, target)
@@ -90,7 +92,7 @@ def tokenize_pairs(
     kept_texts = list(compress(texts[0], keep)), list(compress(texts[1], keep))
     statistics.pairs = int(keep.sum())
     statistics.source_tokens, statistics.target_tokens = len(source.ids), len(target.ids)
-    return Pairs(list(compress(rows, keep)), kept_texts, source, target, entity), statistics
+    return Pairs(list(compress(rows, keep)), kept_texts, source, target, entity, whole_target), statistics
 
 
 def copied_tokens(pairs: Pairs) -> Bools:

@@ -2,8 +2,8 @@
 
     tokenise blocks → count words → vocabularies → dictionary → choose pointers → Arrow files
 
-Files of lines are read once, and hashed meanwhile. Nothing holds more than a few blocks: what is between two passes lies on disk, in the folder that becomes the corpus
-only when everything is there.
+Files of lines are read once, and hashed meanwhile. Nothing holds more than a few blocks: what is between two passes
+lies on disk, in the folder that becomes the corpus only when everything is there.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from pointing.corpus.blocks import (
     set_up_tokenizing,
     tokenize_block,
     unprotected_words,
+    words_file,
 )
 from pointing.corpus.examples import PREPARED, ROW_GROUP, Corpus, schema
 from pointing.corpus.familiarity import Familiar
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.sources import RawSplit, keep_held_out, open_splits
 from pointing.corpus.statistics import Statistics
+from pointing.corpus.training_words import TRAINING_WORDS, merge_counts
 from pointing.corpus.vectors import make_vectors, save_vectors
 from pointing.corpus.word_counts import Tally, WordCounts
 from pointing.errors import Misuse
@@ -104,6 +106,8 @@ def _prepare(
     dictionary, linked = _aligned(config, blocks["train"])
     lexicon = Lexicon(config, source, target, dictionary, _familiar(config, counts, base))
     lexicon.save(part)
+    del counts, writings  # they grow with the text's different words, and are not needed any more
+    merge_counts(map(words_file, blocks["train"]), part / TRAINING_WORDS)
     for name, paths in blocks.items():
         jobs = [TokenizedPairs(path, linked.get(path), name == "train") for path in paths]
         encoded = in_order(encode_block, jobs, workers, set_up_encoding, lexicon)
@@ -221,7 +225,7 @@ def _embed(config: Config, part: Path) -> None:
 
 READ = "read.json"  # hashes of the files that the corpus was made from, and how to know these files again
 OWN_FILES = re.compile(
-    r"(prepared|read)\.json|manifest\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|(dictionary|familiar)\.tsv"
+    r"(prepared|read)\.json|manifest\.json|\w+\.arrow|(source|target)\.(vocabulary|merges|vectors\.npy)|(dictionary|familiar|training-words)\.tsv"
     r"|held-out-(dev|test)\.(source|target)"
 )
 

@@ -16,6 +16,7 @@ from pointing import __version__
 from pointing.config import Parallel, Search, Text
 from pointing.corpus.lexicon import make_protector, make_tokenizer
 from pointing.corpus.sources import open_split
+from pointing.corpus.training_words import TRAINING_WORDS, load_counts
 from pointing.errors import Misuse
 from pointing.evaluation.evaluation_set import EvaluationSet, paths, read_texts
 from pointing.evaluation.format_check import format_lines, format_measure
@@ -35,7 +36,7 @@ from pointing.evaluation.span_metrics import span_measures, term_measure
 from pointing.generation.generator import Generator
 from pointing.generation.glossary import Glossary, make_terms
 from pointing.generation.output import UNKNOWN, Output
-from pointing.model.exported import is_exported
+from pointing.model.exported import folder_of, is_exported
 from pointing.model.run import Run, load_run
 from pointing.system.progress import track
 from pointing.text.entities import Tagged
@@ -166,7 +167,7 @@ def evaluate(
     notes = list(test.notes)
     training_words = None
     if test.source is not None and (first is not None or vocabulary is not None):
-        training_words = _training_words(training, first, target, notes)
+        training_words = _training_words(training, systems, target, notes)
     else:
         notes.append("no copy measures: they take a source, and a run or a vocabulary")
     protector = protector or next((found for run in runs if (found := make_protector(run.config.text))), None)
@@ -320,27 +321,34 @@ def _formats(test: EvaluationSet, protector: Protector, notes: list[str]) -> Map
     return formats
 
 
-def _training_words(given: Path | None, first: Run | None, target: Tokenizer, notes: list[str]) -> TrainingWords | None:
-    """Word counts of the target side's training text: of the given file, else of the first run's data, if it exists."""
+def _training_words(
+    given: Path | None, systems: Sequence[System], target: Tokenizer, notes: list[str]
+) -> TrainingWords | None:
+    """Word counts of the target side's training text: of the given file, else those that the first run has kept.
+
+    A run that was made before runs kept them has its training text counted, if that still exists.
+    """
     if given is not None:
         return count_training_words(given, target)
-    advice = "give the target side's training text (--training)"
-    if first is None:
-        notes.append(f"no bands of frequency; {advice}")
+    first = next((system for system in systems if system.run is not None), None)
+    nothing, advice = "no recall by frequency, none of unseen words", "give the target's training text (--training)"
+    if first is None or first.run is None:
+        notes.append(f"{nothing}; {advice}")
         return None
-    data, pointers = first.config.data, first.config.pointers
-    with_tags = (
-        pointers.uses_entities and pointers.tagger is None
-    )  # these models write words that are split as tags are
+    data, pointers = first.run.config.data, first.run.config.pointers
+    name = data.train.target if isinstance(data.train, Parallel) else data.train.files[0]
+    kept = None if first.path is None else folder_of(first.path) / TRAINING_WORDS
+    if kept is not None and kept.exists():
+        return TrainingWords(name, load_counts(kept))
+    # Models with entities write words that are split as tags are.
+    with_tags = pointers.uses_entities and pointers.tagger is None
+    nothing = f"{nothing}: {first.name} has no {TRAINING_WORDS}, as exported runs have none, and"
     if missing := [path for path in paths(data.train, with_tags) if not path.exists()]:
-        notes.append(f"no bands of frequency: {missing[0]} is not there; {advice}")
+        notes.append(f"{nothing} {missing[0]} is not there; {advice}")
         return None
     try:
         split = open_split(data, "train", with_tags)
     except Misuse as error:
-        notes.append(f"no bands of frequency: {error}; {advice}")
+        notes.append(f"{nothing} {error}; {advice}")
         return None
-    if split is None:
-        return None
-    name = data.train.target if isinstance(data.train, Parallel) else split.path
-    return count_words_of_split(split, target)._replace(path=name)
+    return None if split is None else count_words_of_split(split, target)._replace(path=name)

@@ -8,9 +8,8 @@ name it: `form:nfc,lower`. Exact match is always that of the text as it is deliv
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from pointing.corpus.batches import plan
 from pointing.corpus.encoding import encode_pairs, tokenize_pairs
 from pointing.corpus.examples import Batch, Split
 from pointing.corpus.sources import RawSplit
+from pointing.corpus.training_words import count_words, words_of_line, words_of_lines
 from pointing.evaluation.copy_metrics import Bin, Example, closest, copy_scores, switch_scores
 from pointing.evaluation.evaluation_set import EvaluationSet
 from pointing.evaluation.metrics import DUC_BYTES, bleu, chrf, exact_match, exact_match_of_tokens, rouge, tokenised_bleu
@@ -32,10 +32,8 @@ from pointing.model.loss import observed
 from pointing.model.run import Run
 from pointing.system.files import count_lines, read_blocks
 from pointing.system.progress import progress
-from pointing.text import entities
 from pointing.text.compounds import HYPHENS
 from pointing.text.entities import Tagged
-from pointing.text.protected import is_protected, protected_text
 from pointing.text.tokenizer import Tokenizer
 
 LINES_PER_BLOCK = 10_000  # lines of training text whose words are counted at a time
@@ -55,7 +53,7 @@ def words_in_form(output: Output | str, tokenizer: Tokenizer) -> list[str]:
     A compound that was written part by part (Tango, -, Geräte) is one word, as it is in the text.
     """
     if isinstance(output, str):
-        return _words(output, tokenizer)
+        return words_of_line(output, tokenizer)
     return [tokenizer.normalise("".join(token.text for token in word)) for word in _tokens_of_words(output)]
 
 
@@ -81,31 +79,10 @@ def _tokens_of_words(output: Output) -> list[list[Token]]:
     return words
 
 
-def _words(text: str, tokenizer: Tokenizer) -> list[str]:
-    """The normalised words of a line, protected spans by their text."""
-    words = tokenizer.words(text)
-    if tokenizer.protector is None:
-        return words
-    return [tokenizer.normalise(protected_text(word)) if is_protected(word) else word for word in words]
-
-
 def line_in_form(output: Output | str, tokenizer: Tokenizer) -> str:
     """The detokenised line, normalised by the tokenizer."""
     text = output if isinstance(output, str) else output.text
     return " ".join(map(tokenizer.normalise, text.split()))
-
-
-def words_of_lines(
-    texts: Iterable[str], tokenizer: Tokenizer, tags: Iterable[Tagged] | None = None
-) -> Iterator[list[str]]:
-    """The normalised words of each line.
-
-    A line that has tags is split as its tags are, because models with entities learn to write these words. Any other
-    line is tokenised.
-    """
-    for text, tagged in zip(texts, chain(tags or (), repeat(None)), strict=False):  # there may be fewer tags than texts
-        tokens = None if tagged is None else entities.tokens_as_tagged(text, tagged, tokenizer.normalise)
-        yield _words(text, tokenizer) if tokens is None else tokens.words
 
 
 def text_measures(outputs: Sequence[Output | str], test: EvaluationSet, tokenizer: Tokenizer) -> list[Measure]:
@@ -164,9 +141,7 @@ def _count_words(
     counts: Counter[str] = Counter()
     with progress(f"counting words of {path.name}", lines, "lines") as bar:
         for block, tags in blocks:
-            texts = [line.decode("utf-8", "replace") for line in block]
-            for words in words_of_lines(texts, tokenizer, tags):
-                counts.update(words)
+            counts.update(count_words(block, tokenizer, tags))
             bar.advance(len(block))
     return TrainingWords(path, counts)
 
@@ -193,7 +168,7 @@ def copy_measures(
     for output, source, *candidates in zip(outputs, test.source_texts, *references, strict=True):
         words = words_in_form(output, tokenizer)
         if isinstance(output, str):
-            tokens, origins = _words(source, source_tokenizer), None
+            tokens, origins = words_of_line(source, source_tokenizer), None
         else:  # the words that the model could have copied
             tokens = [source_tokenizer.normalise(output.source.raw(j)) for j in range(len(output.source.ids))]
             origins = origins_of_words(output)

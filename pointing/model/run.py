@@ -24,6 +24,7 @@ from pointing.config import Config, checked
 from pointing.corpus.examples import PREPARED, Corpus
 from pointing.corpus.lexicon import LEXICON, VOCABULARIES, Lexicon
 from pointing.corpus.sources import HELD_OUT_FILES
+from pointing.corpus.training_words import TRAINING_WORDS
 from pointing.errors import Misuse, shown
 from pointing.model.encoder import Reads
 from pointing.model.encoder_decoder import EncoderDecoder
@@ -40,7 +41,8 @@ from pointing.text.vocabulary import MOST_PLACEHOLDERS, Vocabulary
 FORMAT = "pointing-1"  # raised when older files cannot be read any more
 SETTINGS, MODEL, STATE = "config.yaml", "model.safetensors", "training.safetensors"
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
-OF_THE_CORPUS = (*LEXICON, *(name for names in HELD_OUT_FILES.values() for name in names))  # that a run copies
+# That a run copies.
+OF_THE_CORPUS = (*LEXICON, TRAINING_WORDS, *(name for names in HELD_OUT_FILES.values() for name in names))
 CONFIDENCE = "confidence.json"  # how sure to be of its outputs
 STARTED_FROM = "started_from.json"  # of a run that began with the weights of another one
 
