@@ -194,7 +194,11 @@ def test_protected_spans_of_files_and_of_runs(folder):
 
 def test_a_run_whose_training_text_is_gone_says_so(tmp_path):
     run = tiny.untrained(tmp_path)
+    recounted = evaluate(open_systems([run], GREEDY), dev(tmp_path), training=tmp_path / "train.target", **FEW)
     (tmp_path / "train.target").unlink()
+    report = evaluate(open_systems([run], GREEDY), dev(tmp_path), **FEW)
+    assert report.json()["systems"][0]["scores"] == recounted.json()["systems"][0]["scores"]  # the run has kept them
+    (run / "training-words.tsv").unlink()
     report = evaluate(open_systems([run], GREEDY), dev(tmp_path), **FEW)
     assert not any(name.startswith("recall of words seen") for name in names(report))
     assert "train.target is not there" in report.notes[0]
