@@ -123,7 +123,7 @@ def _two_files(files: Parallel, with_tags: bool, digests: Digests | None) -> Raw
         if with_tags and files.source_tags is not None and files.target_tags is not None:
             tags = zip(entities.read_tags(files.source_tags), entities.read_tags(files.target_tags), strict=True)
         first = 1
-        for source, target in zip_longest(*sides, fillvalue=()):
+        for source, target in zip_longest(*sides, fillvalue=list[bytes]()):
             if len(source) != len(target):
                 _count(files, with_tags)  # says so
                 raise Misuse("this file was changed while it was read", files.source)
