@@ -60,6 +60,26 @@ def test_digits_that_bfloat16_would_lose_are_seen(monkeypatch):
     assert not processor._is_exact()
 
 
+GROWTH = """
+import resource, torch
+from pointing.system.processor import use_wide_products
+torch.set_num_threads(1)
+wide, weight = use_wide_products(), torch.randn(384, 1152)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for rows in range(65, 865):
+    torch.randn(rows, 384) @ weight
+print(wide, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_memory_does_not_grow_with_the_number_of_sizes():
+    done = subprocess.run([sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True)
+    wide, kilobytes = done.stdout.split()
+    if wide == "False":
+        pytest.skip("products stay MKL's on this processor")
+    assert int(kilobytes) < 200_000
+
+
 FAULTS = """
 import resource, torch
 from pointing.system.processor import keep_freed_memory
