@@ -179,9 +179,16 @@ def test_the_training_words_of_a_split_table_are_those_of_its_training_part(proj
     assert scores["exact match"]["score"] == 100
 
 
-def test_a_run_whose_table_is_gone_has_no_bands_and_says_so(project):
+def test_a_run_whose_table_is_gone_knows_its_training_words_while_it_keeps_them(project):
     (project / "strings.csv").unlink()
-    done = tiny.pointing("evaluate", "runs/run", *GREEDY, "--split", "dev", "--json", folder=project)
-    about = json.loads(done.stdout)
-    assert about["examples"] == 10
-    assert about["notes"][0].startswith("no bands of frequency: strings.csv is not there; give the target side's")
+
+    def evaluated(run):
+        return json.loads(tiny.pointing("evaluate", run, *GREEDY, "--split", "dev", "--json", folder=project).stdout)
+
+    whole = evaluated("runs/run")
+    assert whole["examples"] == 10
+    assert whole["systems"][0]["scores"]["recall of words seen 0 times"]["score"] is not None
+    (project / "runs/run/training-words.tsv").unlink()  # as in a run of before
+    older = evaluated("runs/run")
+    assert older["notes"][0].startswith("no recall by frequency, none of unseen words: run has no training-words.tsv")
+    assert "strings.csv is not there; give the target's training text (--training)" in older["notes"][0]
