@@ -72,7 +72,7 @@ def test_a_run_learns_and_leaves_what_is_needed(place, tmp_path, capsys):
             "source.vocabulary",
             "target.vocabulary",
         ),
-        *("tensorboard", "training.safetensors"),
+        *("tensorboard", "training-words.tsv", "training.safetensors"),
     ]
     said = capsys.readouterr().err
     assert "update 25: dev NLL" in said
