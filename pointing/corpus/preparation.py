@@ -51,6 +51,10 @@ from pointing.text.forms import usual_writings
 from pointing.text.subwords import require_tokenizers
 from pointing.text.vocabulary import Vocabulary
 
+# The first version that prepared corpora as this one does. Raised when the same text and settings give another corpus:
+# corpora are then prepared anew, and runs made from older ones cannot be resumed.
+PREPARES_AS = "0.1.0"
+
 
 def prepare(config: Config, folder: Path, workers: int | None = None, base: Base | None = None) -> tuple[Corpus, bool]:
     """The prepared corpus of a configuration; False if it was there already, made from the same files and settings.
@@ -220,7 +224,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _fingerprint(config: Config, base: Base | None) -> str:
-    """Of everything that decides what the corpus will hold: settings, what is in the files, our own version, the base.
+    """Of everything that decides what the corpus will hold: settings, what is in the files, how we prepare, the base.
 
     Files may move. Settings at their default do not count, so that a new setting makes no corpus out of date.
     """
@@ -229,7 +233,7 @@ def _fingerprint(config: Config, base: Base | None) -> str:
         decides["pointers"]["guidance"] = True  # a corpus has links or none; their weight is training's
     tagger = Path(config.pointers.tagger or "")
     pipeline = sorted(path for path in tagger.rglob("*") if path.is_file()) if config.pointers.tagger else []
-    decisive = [decides, pipeline, __version__, *([] if base is None else [base.fingerprint])]
+    decisive = [decides, pipeline, PREPARES_AS, *([] if base is None else [base.fingerprint])]
     text = json.dumps(decisive, default=digest)  # JSON has no paths: their digests
     return sha256(text.encode()).hexdigest()
 
