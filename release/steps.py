@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+OURS = ("PYTHONPATH", "VIRTUAL_ENV")  # variables that would bring packages of another environment in
 SECONDS = 3600  # for one command; installing may take long
 
 
