@@ -65,6 +65,8 @@ lock: .venv/installed
 		--no-header --upgrade --extra dev --constraint - pyproject.toml \
 		| grep -vE '^(nvidia|cuda|triton)' | sed -E 's/^(torch==[0-9.]+).*/\1/' > requirements.lock.new
 	mv requirements.lock.new requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-annotate --no-header --upgrade --group docs \
+		--output-file requirements-docs.lock
 
 # The links are checked as strictly as mkdocs can. Nothing in the pages asks another host.
 .venv-docs/installed: requirements-docs.lock

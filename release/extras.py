@@ -33,7 +33,6 @@ ELSEWHERE = {  # extras that no command needs, and where they are missed
     "tensorboard": "a note of `pointing train`, which goes on",
     "all": "the extras above",
     "dev": "the extras above, and what tests need",
-    "docs": "`make site`",
 }
 
 
