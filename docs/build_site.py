@@ -7,6 +7,7 @@ leads nowhere, a page that is not in the navigation, or a page that asks another
 from __future__ import annotations
 
 import ast
+import logging
 import os
 import re
 import shutil
@@ -89,6 +90,7 @@ def main(out: Path) -> None:
     from mkdocs.config import load_config
     from pymdownx.slugs import slugify
 
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     with TemporaryDirectory(prefix="pointing-site-") as name:
         folder = Path(name)
         lay_out(folder)
