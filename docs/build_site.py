@@ -69,7 +69,9 @@ def public_names(path: Path) -> list[str]:
             found.update({name.asname or name.name: f"{node.module}.{name.name}" for name in node.names})
         elif isinstance(node, ast.FunctionDef):
             found[node.name] = f"{package}.{node.name}"
-        elif isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets):
+        elif isinstance(node, ast.Assign) and any(
+            isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets
+        ):
             listed = list(ast.literal_eval(node.value))
     return [found[name] for name in listed]
 

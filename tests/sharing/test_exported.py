@@ -102,7 +102,10 @@ def test_a_card_without_scores_says_how_to_get_them(tmp_path):
 
 
 def test_a_card_says_that_all_words_of_the_text_are_in_it_if_they_are(shop, tmp_path):
-    familiar = {"pointers": {"places": "words", "familiarity": True}, "text": {"tokenizer": "regex", "subwords": "bpe", "forms": True}}
+    familiar = {
+        "pointers": {"places": "words", "familiarity": True},
+        "text": {"tokenizer": "regex", "subwords": "bpe", "forms": True},
+    }
     tiny.train_in(tmp_path, tmp_path / "run", familiar, {"training": {"updates": 2}}, {"vocabulary": VOCABULARY})
     folder = folder_of(export(tmp_path / "run", tmp_path / "it.pointing"))
     words = {line.split("\t")[0] for line in (folder / "familiar.tsv").read_text().splitlines()}
