@@ -27,8 +27,8 @@ Nobody has checked its outputs. Where a mistake could harm somebody, as in medic
 without a person who reads both sides. It was trained on the text named above, and is no good at other kinds of text.
 Its vocabularies hold words of that text."""
 ALL_WORDS = (
-    f"\n\n**`{FAMILIAR}` holds every word of the source side of that text** (protected spans excepted), names of people "
-    "included, each with how often it stands there: whoever has this model can read which words the text has."
+    f"\n\n**`{FAMILIAR}` holds every word of the source side of that text** (protected spans excepted), names of people"
+    " included, each with how often it stands there: whoever has this model can read which words the text has."
 )
 
 
