@@ -41,7 +41,7 @@ from pointing.system.world import processes
 from pointing.training.learner import Learner
 
 BATCH = {"small": 64, "paper": 32}
-PRODUCTS = {"mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addmv", "addmv_", "mv"}
+PRODUCTS = {"mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_", "addmv", "addmv_", "mv", "_linear_pointwise"}
 FUSED = {"_scaled_dot_product_flash_attention_for_cpu": 2, "_scaled_dot_product_flash_attention_for_cpu_backward": 4}
 TANH = {"add", "sigmoid_", "tanh_", "tanh", "addcmul_"}  # of the attention, on tensors of 3 or 4 axes of its width
 SOFTMAX = {"_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data", "exp", "exp_", "amax"}
@@ -103,12 +103,13 @@ def _multiplications(name: str, args: Any, result: Any) -> int:
     if name in FUSED:  # queries, keys, values, or the gradient before them: (B, heads, N, width)
         query, key = args[:2] if FUSED[name] == 2 else args[1:3]
         return FUSED[name] * prod(query.shape) * int(key.shape[2])
-    left = args[0 if name in ("mm", "bmm", "mv") else 1]
+    left = args[0 if name in ("mm", "bmm", "mv", "_linear_pointwise") else 1]
     return int(result.numel()) * int(left.shape[-1])
 
 
 def peak() -> float:
     """Multiplications a second of processor time in large float32 products on one thread, the best of eight."""
+    torch.set_num_threads(1)
     a, best = torch.randn(1024, 1024), 0.0
     for _ in range(8):
         start = time.thread_time()

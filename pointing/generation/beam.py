@@ -162,7 +162,7 @@ class _Beam:
             missed = self.log_attended.clamp(max=0).masked_fill(~self.covered.unsqueeze(1), 0).sum(-1)
             score = score + settings.coverage * missed.unsqueeze(-1)
         stays = None  # (B, K) True for hypotheses that had ended before
-        if self.any_ended or K * M < settings.beam:
+        if self.any_ended or settings.beam > K * M:
             ended = self.score.masked_fill(~self.ended, -math.inf)
             pool = torch.cat([ended, score.flatten(1)], 1)  # (B, K + K M): ended hypotheses, then all continuations
             self.score, index = top(pool, min(settings.beam, pool.shape[1]))
@@ -244,8 +244,8 @@ class _Beam:
 
         location = None if step.location is None else whole(step.location)
         others = None if step.others is None else (whole(step.others[0]), whole(step.others[1]))
-        parts = (whole(part) for part in (step.parent, step.choice, step.log_p, step.d))
-        return _Step(*parts, location, others)
+        parent, choice, log_p, d = (whole(part) for part in (step.parent, step.choice, step.log_p, step.d))
+        return _Step(parent, choice, log_p, d, location, others)
 
     def record_forms(self, forms: Tensor | None) -> None:
         """How the words of the last step are written."""
@@ -299,7 +299,8 @@ class _Beam:
         for t in reversed(range(len(parents))):
             slots[t] = np.where(best_step == t, best_slot, slot)
             slot = parents[t][rows, slots[t]]
-        forms = [step.choice.new_zeros(()).expand_as(step.choice) if step.form is None else step.form for step in self.steps]
+        no_form = self.steps[0].choice.new_zeros(())
+        forms = [no_form.expand_as(step.choice) if step.form is None else step.form for step in self.steps]
         plain = ([getattr(step, name) for step in self.steps] for name in ("choice", "log_p", "d"))
         times = np.arange(len(parents))[:, None, None]
         parts = [torch.stack(steps).cpu().numpy()[times, rows, slots].transpose(1, 2, 0) for steps in (*plain, forms)]
@@ -311,8 +312,8 @@ class _Beam:
         lengths = (self.best_step + 1).tolist()
         for b, scores in enumerate(self.best_score.tolist()):
             ended = [k for k, score in enumerate(scores) if score > -math.inf]
-            rows = [[part[b, k, : lengths[b][k]].copy() for part in parts] for k in ended]  # no view of the whole batch
-            hypotheses.append([_hypothesis(row, scores[k], self.locations) for k, row in zip(ended, rows, strict=True)])
+            own = [[part[b, k, : lengths[b][k]].copy() for part in parts] for k in ended]  # no view of the whole batch
+            hypotheses.append([_hypothesis(row, scores[k], self.locations) for k, row in zip(ended, own, strict=True)])
         return hypotheses
 
 

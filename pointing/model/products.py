@@ -27,7 +27,10 @@ class Products:
         parts = [w.new_zeros(len(w)) if b is None else b for w, b in zip(weights, biases, strict=True)]
         weight, self.bias = torch.cat(weights).detach(), torch.cat(parts).detach()
         self.by_onednn = _HAS_ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self.by_onednn else weight.t().contiguous()
+        if self.by_onednn:
+            self.weight = torch.ops.mkldnn._reorder_linear_weight(weight, None)
+        else:
+            self.weight = weight.t().contiguous()
 
     @classmethod
     def of(cls, layer: nn.Linear) -> Products:

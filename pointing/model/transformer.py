@@ -26,6 +26,7 @@ from pointing.model.ssru import SSRU
 from pointing.model.transformer_encoder import (
     FeedForward,
     SelfAttention,
+    attend,
     heads_of,
     joined,
     start_as_glorot_does,
@@ -51,7 +52,7 @@ class WordsBefore(SelfAttention):
         query, key_value = self.query_key_value(self.norm(x)).split([D, 2 * D], -1)
         cache = torch.cat([cache, key_value.unsqueeze(2)], 2)
         key, value = (heads_of(part, self.heads) for part in cache.view(B * K, t + 1, 2 * D).chunk(2, -1))
-        seen = F.scaled_dot_product_attention(heads_of(query.reshape(B * K, 1, D), self.heads), key, value)
+        seen = attend(heads_of(query.reshape(B * K, 1, D), self.heads), key, value)
         return self.last(joined(seen).view(B, K, D)), cache
 
 
@@ -74,7 +75,7 @@ class FromSource(nn.Module):
         """(B, N, D) for N steps or hypotheses, with mask (B, 1, 1, J)."""
         key, value = key_value.chunk(2, -1)
         query = heads_of(self.query(self.norm(x)), self.heads)
-        attended: Tensor = self.last(joined(F.scaled_dot_product_attention(query, key, value, attn_mask=mask)))
+        attended: Tensor = self.last(joined(attend(query, key, value, mask)))
         return attended
 
 

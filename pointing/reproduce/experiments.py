@@ -213,7 +213,7 @@ WORDS = {
     "pointers.places": "tokens",
     "pointers.guidance": 0.0,
     "model.feed": "word",
-    **_lasting(7000),
+    **_lasting(8400),
 }
 PIECES_ALONE = {**SOFTMAX, "pointers.policy": "none", "pointers.places": "tokens", "pointers.guidance": 0.0}
 TRANSFORMER = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from base64 import b64encode
 from collections.abc import Sequence
@@ -57,9 +58,16 @@ a row has several seeds, each one's difference is told; differences are always b
 
 def find_results(folder: Path) -> list[Path]:
     """The folders with results of experiments, at or below a folder, in the order of the report."""
-    experiments = {path.parent: read_results(path.parent).get("experiment") for path in sorted(folder.rglob(RESULTS))}
+    experiments = {path.parent: _experiment(path) for path in sorted(folder.rglob(RESULTS))}
     ours = [path for path, experiment in experiments.items() if experiment in ORDER]
     return sorted(ours, key=lambda path: ORDER.index(experiments[path]))
+
+
+def _experiment(path: Path) -> str | None:
+    """The key of the experiment whose results a file holds; None for a file of another program."""
+    with entering(path, KIND):
+        found = json.loads(read_bytes(path))
+        return found.get("experiment") if isinstance(found, dict) else None
 
 
 def report_markdown(folders: Sequence[Path], addresses: Sequence[str]) -> str:
