@@ -36,7 +36,7 @@ from pointing.corpus.familiarity import Familiar
 from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.sources import RawSplit, keep_held_out, open_splits
 from pointing.corpus.statistics import Statistics
-from pointing.corpus.vectors import make_vectors, save_vectors
+from pointing.corpus.vectors import make_vectors, require_gensim, save_vectors
 from pointing.corpus.word_counts import Tally, WordCounts
 from pointing.errors import Misuse
 from pointing.settings_file import named_files
@@ -82,6 +82,8 @@ def _prepare(
 ) -> None:
     if config.text.uses_subwords and base is None:
         require_tokenizers()  # before all the work, not after half of it
+    if "word2vec" in (config.embeddings.source, config.embeddings.target):
+        require_gensim()
     statistics = {
         name: Statistics(skipped=dict(split.left_out), first_skipped=dict(split.first_left_out))
         for name, split in splits.items()
