@@ -66,7 +66,7 @@ def test_without_its_extra_a_command_says_one_line_that_names_it(tmp_path):
     work.mkdir()
     program = [sys.executable, "-c", WITHOUT, json.dumps([missing, commands])]
     done = subprocess.run(
-        program, cwd=work, env=tiny.environment(), capture_output=True, text=True, check=False, timeout=300
+        program, cwd=work, env=tiny.environment(), capture_output=True, text=True, check=False, timeout=600
     )
     results = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(results) == len(NEEDS), done.stderr
