@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NODE := .venv/node
-.PHONY: help demo test browser debian check slow torture lock clean
+.PHONY: help demo test browser debian check slow torture lock site release-check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,6 +12,8 @@ help:
 	@echo "make check   ruff and mypy"
 	@echo "make slow    the learning tests and the long ones"
 	@echo "make torture kills, full disks, damaged files, … (half an hour; ARGUMENTS='files --seed 7 --share 0.1')"
+	@echo "make site    the documentation as web pages, in site/ (its own environment: .venv-docs)"
+	@echo "make release-check   builds the release, installs it in an empty environment, runs it (TORCH=torch==2.13.0)"
 	@echo "make lock    resolve requirements.lock anew from pyproject.toml"
 
 # The stamp is written last: an install that was cut off is started again.
@@ -63,6 +65,20 @@ lock: .venv/installed
 		--no-header --upgrade --extra dev --constraint - pyproject.toml \
 		| grep -vE '^(nvidia|cuda|triton)' | sed -E 's/^(torch==[0-9.]+).*/\1/' > requirements.lock.new
 	mv requirements.lock.new requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-annotate --no-header --upgrade --group docs \
+		--output-file requirements-docs.lock
+
+# The links are checked as strictly as mkdocs can. Nothing in the pages asks another host.
+.venv-docs/installed: requirements-docs.lock
+	test -x .venv-docs/bin/python || $(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
+	touch $@
+
+site: .venv-docs/installed
+	.venv-docs/bin/python docs/build_site.py
+
+release-check:
+	$(PYTHON) -m release $(if $(TORCH),--torch $(TORCH)) $(ARGUMENTS)
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-docs site .mypy_cache .ruff_cache .pytest_cache

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pointing.sharing.export import export, save_pretrained
     from pointing.sharing.hub import from_pretrained, push_to_hub
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"  # the one place: pyproject.toml reads it here
 __all__ = [  # docs/layer.md has a table of them
     "AlwaysPoint",
     "Annotations",

@@ -38,7 +38,7 @@ from pointing.corpus.lexicon import Lexicon, Tokenization, make_tokenizer
 from pointing.corpus.sources import RawSplit, keep_held_out, open_splits
 from pointing.corpus.statistics import Statistics
 from pointing.corpus.training_words import TRAINING_WORDS, merge_counts
-from pointing.corpus.vectors import make_vectors, save_vectors
+from pointing.corpus.vectors import make_vectors, require_gensim, save_vectors
 from pointing.corpus.word_counts import Tally, WordCounts
 from pointing.errors import Misuse
 from pointing.settings_file import named_files
@@ -53,6 +53,10 @@ from pointing.text.dictionary import Dictionary
 from pointing.text.forms import usual_writings
 from pointing.text.subwords import require_tokenizers
 from pointing.text.vocabulary import Vocabulary
+
+# The first version that prepared corpora as this one does. Raised when the same text and settings give another corpus:
+# corpora are then prepared anew, and runs made from older ones cannot be resumed.
+PREPARES_AS = "0.1.0"
 
 
 def prepare(config: Config, folder: Path, workers: int | None = None, base: Base | None = None) -> tuple[Corpus, bool]:
@@ -93,6 +97,8 @@ def _prepare(
 ) -> None:
     if config.text.uses_subwords and base is None:
         require_tokenizers()  # before all the work, not after half of it
+    if "word2vec" in (config.embeddings.source, config.embeddings.target):
+        require_gensim()
     statistics = {
         name: Statistics(skipped=dict(split.left_out), first_skipped=dict(split.first_left_out))
         for name, split in splits.items()
@@ -241,7 +247,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _fingerprint(config: Config, base: Base | None, digests: Digests) -> str:
-    """Of everything that decides what the corpus will hold: settings, what is in the files, our own version, the base.
+    """Of everything that decides what the corpus will hold: settings, what is in the files, how we prepare, the base.
 
     Files may move. Settings at their default do not count, so that a new setting makes no corpus out of date.
     """
@@ -250,7 +256,7 @@ def _fingerprint(config: Config, base: Base | None, digests: Digests) -> str:
         decides["pointers"]["guidance"] = True  # a corpus has links or none; their weight is training's
     tagger = Path(config.pointers.tagger or "")
     pipeline = sorted(path for path in tagger.rglob("*") if path.is_file()) if config.pointers.tagger else []
-    decisive = [decides, pipeline, __version__, *([] if base is None else [base.fingerprint])]
+    decisive = [decides, pipeline, PREPARES_AS, *([] if base is None else [base.fingerprint])]
     text = json.dumps(decisive, default=digests)  # JSON has no paths: their digests
     return sha256(text.encode()).hexdigest()
 

@@ -45,13 +45,19 @@ class Sentences:
             yield from (words[start:stop] + self.end for start, stop in pairwise(offsets.tolist()))
 
 
-def train_vectors(sentences: Iterable[Sequence[int]], V: int, width: int, epochs: int = 5, seed: int = 1) -> Vectors:
-    """Skip-gram vectors of the ids 0 … V - 1, by gensim, on one thread so that the same text gives the same vectors."""
+def require_gensim() -> None:
+    """Raises an error without gensim, which trains vectors and reads binary ones. Preparation calls it at its start."""
     try:
-        from gensim.models import Word2Vec
-        from gensim.models.callbacks import CallbackAny2Vec
+        import gensim  # noqa: F401
     except ImportError:
         raise missing_extra("gensim", "embeddings") from None
+
+
+def train_vectors(sentences: Iterable[Sequence[int]], V: int, width: int, epochs: int = 5, seed: int = 1) -> Vectors:
+    """Skip-gram vectors of the ids 0 … V - 1, by gensim, on one thread so that the same text gives the same vectors."""
+    require_gensim()
+    from gensim.models import Word2Vec
+    from gensim.models.callbacks import CallbackAny2Vec
 
     with progress("word2vec", epochs, "epochs") as bar:
 
@@ -105,10 +111,9 @@ def _read_text(path: Path, wanted: set[str]) -> Iterator[tuple[str, Vectors]]:
 
 
 def _read_binary(path: Path, wanted: set[str]) -> Iterator[tuple[str, Vectors]]:
-    try:
-        from gensim.models import KeyedVectors
-    except ImportError:
-        raise missing_extra("gensim", "embeddings") from None
+    require_gensim()
+    from gensim.models import KeyedVectors
+
     check_regular(path)
     with entering(path, "a binary word2vec file"):
         vectors = KeyedVectors.load_word2vec_format(str(path), binary=True, unicode_errors="replace")

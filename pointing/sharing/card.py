@@ -10,6 +10,7 @@ import yaml
 
 from pointing import __version__
 from pointing.config import Config, Model
+from pointing.corpus.lexicon import FAMILIAR
 from pointing.generation.confidence import Confidence
 from pointing.model.run import Run
 from pointing.settings_file import named_files
@@ -25,6 +26,10 @@ NOT_FOR = """\
 Nobody has checked its outputs. Where a mistake could harm somebody, as in medicine, law, or warnings, do not use them
 without a person who reads both sides. It was trained on the text named above, and is no good at other kinds of text.
 Its vocabularies hold words of that text."""
+ALL_WORDS = (
+    f"\n\n**`{FAMILIAR}` holds every word of the source side of that text** (protected spans excepted), names of people"
+    " included, each with how often it stands there: whoever has this model can read which words the text has."
+)
 
 
 class Known(NamedTuple):
@@ -39,7 +44,8 @@ class Known(NamedTuple):
 def card(known: Known) -> str:
     config = known.run.config
     parts = [_metadata(config), f"# {known.name}", _what(config, known.name), f"## What it is\n\n{_facts(known)}"]
-    parts += [f"## Scores\n\n{_scores(known)}", f"## Not for\n\n{NOT_FOR}{_review(known.confidence)}"]
+    words = "" if known.run.lexicon.familiar is None else ALL_WORDS
+    parts += [f"## Scores\n\n{_scores(known)}", f"## Not for\n\n{NOT_FOR}{_review(known.confidence)}{words}"]
     return "\n\n".join(parts) + "\n"
 
 

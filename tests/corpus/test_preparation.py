@@ -329,6 +329,13 @@ def test_only_what_shapes_the_corpus_makes_it_anew(tmp_path):
     assert made(text={"digits": "fold"})
 
 
+def test_a_corpus_of_version_0_1_0_is_not_made_anew(tmp_path):
+    # As that version named it. If preparation now makes something else, raise PREPARES_AS and say so in CHANGELOG.md.
+    made_from = "d95fbe2a88a2b937c87cdc8555f9795acc0f9cd44f1e3c967738f8251e459407"
+    corpus, _ = preparation.prepare(checked(Config, files(tmp_path)), tmp_path / "corpus", workers=1)
+    assert corpus.about["made_from"] == made_from
+
+
 def test_settings_that_a_worker_cannot_use_are_one_line(tmp_path):
     settings = files(tmp_path) | {"pointers": {"policy": "entities", "tagger": "nothing"}}
     result = command(tmp_path, settings)

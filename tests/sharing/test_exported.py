@@ -20,6 +20,7 @@ from pointing.model.run import load_run, own_files, run_settings
 
 FROZEN = Path(__file__).parents[1] / "frozen"
 LINES = ["a b name77 c", "foo bar", ""]
+VOCABULARY = {"source": 60, "target": 60, "min_count": 1}
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +99,20 @@ def test_a_card_without_scores_says_how_to_get_them(tmp_path):
     card = (folder_of(file) / "README.md").read_text()
     assert "# my model\n" in card
     assert "Not tested. `pointing evaluate RUN --out RUN/evaluation`" in card
+
+
+def test_a_card_says_that_all_words_of_the_text_are_in_it_if_they_are(shop, tmp_path):
+    familiar = {
+        "pointers": {"places": "words", "familiarity": True},
+        "text": {"tokenizer": "regex", "subwords": "bpe", "forms": True},
+    }
+    tiny.train_in(tmp_path, tmp_path / "run", familiar, {"training": {"updates": 2}}, {"vocabulary": VOCABULARY})
+    folder = folder_of(export(tmp_path / "run", tmp_path / "it.pointing"))
+    words = {line.split("\t")[0] for line in (folder / "familiar.tsv").read_text().splitlines()}
+    assert set((tmp_path / "train.source").read_text().split()) <= words
+    warning = "**`familiar.tsv` holds every word of the source side of that text**"
+    assert warning in (folder / "README.md").read_text()
+    assert "familiar.tsv" not in (folder_of(shop[1]) / "README.md").read_text()
 
 
 def test_confidence_is_given_away_only_with_the_weights_that_it_is_of(tmp_path):
