@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from pointing.config import Model, Search, checked
@@ -192,6 +193,31 @@ def test_a_hypothesis_that_ended_and_fell_out_of_the_beam_is_not_lost(nbest, nor
         expected = ended_in_the_beam(model, batch, 0, 3, 8, by)[:nbest]
         assert [names_of(one, batch.source_words[0], 6) for one in found] == [names for _, names in expected]
         np.testing.assert_allclose([one.score for one in found], [score for score, _ in expected])
+
+
+NORMS = {
+    "none": lambda total, n: total,
+    "dl4mt": lambda total, n: total / n,
+    "gnmt": lambda total, n: total / ((5 + n) / 6) ** 0.6,
+}
+
+
+@examples(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    normalize=st.sampled_from(sorted(NORMS)),
+    beam=st.integers(1, 4),
+    nbest=st.integers(1, 4),
+    length=st.integers(1, 8),
+    scale=st.sampled_from([0.5, 1.0, 2.0]),
+)
+def test_a_search_that_ends_early_finds_what_the_whole_search_finds(seed, normalize, beam, nbest, length, scale):
+    model, batch, nbest = make(words=6, seed=seed, scale=scale), batch_of((3, 20), words=6), min(nbest, beam)
+    limits = {"max_length": length, "normalize": normalize}
+    found = search(model, batch, Search(beam=beam, nbest=nbest, **limits))[0]
+    expected = ended_in_the_beam(model, batch, 0, beam, length, NORMS[normalize])[:nbest]
+    assert [names_of(one, batch.source_words[0], 6) for one in found] == [names for _, names in expected]
+    np.testing.assert_allclose([one.score for one in found], [score for score, _ in expected])
 
 
 @pytest.mark.parametrize("seed", range(5))
