@@ -162,7 +162,7 @@ class _Beam:
             missed = self.log_attended.clamp(max=0).masked_fill(~self.covered.unsqueeze(1), 0).sum(-1)
             score = score + settings.coverage * missed.unsqueeze(-1)
         stays = None  # (B, K) True for hypotheses that had ended before
-        if self.any_ended or K * M < settings.beam:
+        if self.any_ended or settings.beam > K * M:
             ended = self.score.masked_fill(~self.ended, -math.inf)
             pool = torch.cat([ended, score.flatten(1)], 1)  # (B, K + K M): ended hypotheses, then all continuations
             self.score, index = top(pool, min(settings.beam, pool.shape[1]))
@@ -299,7 +299,9 @@ class _Beam:
         for t in reversed(range(len(parents))):
             slots[t] = np.where(best_step == t, best_slot, slot)
             slot = parents[t][rows, slots[t]]
-        forms = [step.choice.new_zeros(()).expand_as(step.choice) if step.form is None else step.form for step in self.steps]
+        forms = [
+            step.choice.new_zeros(()).expand_as(step.choice) if step.form is None else step.form for step in self.steps
+        ]
         plain = ([getattr(step, name) for step in self.steps] for name in ("choice", "log_p", "d"))
         times = np.arange(len(parents))[:, None, None]
         parts = [torch.stack(steps).cpu().numpy()[times, rows, slots].transpose(1, 2, 0) for steps in (*plain, forms)]

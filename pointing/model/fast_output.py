@@ -218,7 +218,8 @@ class Routes:
 def top(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of the last axis and their positions, largest first; of equals the first, on every machine."""
     whole = x.shape[-1] // TOP_BLOCK * TOP_BLOCK
-    if whole > 2 * k * TOP_BLOCK and x.numel() > FEW_NUMBERS:  # the k largest lie in the k blocks with the largest maxima: only these are searched
+    if whole > 2 * k * TOP_BLOCK and x.numel() > FEW_NUMBERS:
+        # The k largest lie in the k blocks with the largest maxima: only these are searched.
         largest = x[..., :whole].unflatten(-1, (-1, TOP_BLOCK)).amax(-1)
         block = top(largest, k)[1].sort(-1).values
         within = (block.unsqueeze(-1) * TOP_BLOCK + torch.arange(TOP_BLOCK, device=x.device)).flatten(-2)

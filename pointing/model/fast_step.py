@@ -73,4 +73,3 @@ class FastStep:
             torch.add(keys[rows].unsqueeze(1), query[rows].unsqueeze(2), out=hidden).mul_(2).sigmoid_()
             torch.mv(hidden.view(-1, A), self.score, out=e[rows].view(-1))
         return e.view(B, K, J)
-

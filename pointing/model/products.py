@@ -1,8 +1,10 @@
 """Matrix products for search: weights that are laid out once, for many small products.
 
 On a CPU they go through oneDNN, which has kernels for few rows and uses AVX-512 on every make of CPU: with 5 rows 2.7
-times as fast as torch's own product (MKL) on an AMD EPYC, with 160 rows 2.3 times (docs/performance.md). The numbers
-are the same float32 sums in another order.
+times as fast as torch's own product (MKL) on an AMD EPYC, with 160 rows 2.3 times (docs/performance.md). With
+`use_wide_products` torch's own products go through oneDNN too, but lay out the weights at every call: a whole search
+takes 1.1 times as long. That is for the layers that are no part of these products: encoders and Transformers. The
+numbers are the same float32 sums in another order.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ class Products:
         parts = [w.new_zeros(len(w)) if b is None else b for w, b in zip(weights, biases, strict=True)]
         weight, self.bias = torch.cat(weights).detach(), torch.cat(parts).detach()
         self.by_onednn = _HAS_ONEDNN and weight.device.type == "cpu" and weight.dtype == torch.float32
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self.by_onednn else weight.t().contiguous()
+        if self.by_onednn:
+            self.weight = torch.ops.mkldnn._reorder_linear_weight(weight, None)
+        else:
+            self.weight = weight.t().contiguous()
 
     @classmethod
     def of(cls, layer: nn.Linear) -> Products:
