@@ -64,8 +64,7 @@ class Decoder(nn.Module):
     def read(self, x_mask: Tensor, h: Tensor) -> tuple[Source, Tensor]:
         """The source as every step needs it, and s_0 = tanh(W · mean of the annotations + b), (B, S)."""
         mean = (h * x_mask.unsqueeze(-1)).sum(1) / x_mask.sum(1, keepdim=True)
-        h = h.contiguous()  # of a transposed tensor a product takes ten times as long
-        return Source(x_mask, h, self.attention.key(h)), torch.tanh(self.start(mean))
+        return Source(x_mask, h.contiguous(), self.attention.key(h)), torch.tanh(self.start(mean))
 
     def forward(self, y_prev: Tensor, s: Tensor, source: Source) -> tuple[Tensor, Tensor, Tensor]:
         """All steps, teacher-forced: s (B, T, S), c (B, T, A), log l (B, T, J)."""
