@@ -244,8 +244,8 @@ class _Beam:
 
         location = None if step.location is None else whole(step.location)
         others = None if step.others is None else (whole(step.others[0]), whole(step.others[1]))
-        parts = (whole(part) for part in (step.parent, step.choice, step.log_p, step.d))
-        return _Step(*parts, location, others)
+        parent, choice, log_p, d = (whole(part) for part in (step.parent, step.choice, step.log_p, step.d))
+        return _Step(parent, choice, log_p, d, location, others)
 
     def record_forms(self, forms: Tensor | None) -> None:
         """How the words of the last step are written."""
@@ -313,8 +313,12 @@ class _Beam:
         lengths = (self.best_step + 1).tolist()
         for b, scores in enumerate(self.best_score.tolist()):
             ended = [k for k, score in enumerate(scores) if score > -math.inf]
-            rows = [[part[b, k, : lengths[b][k]].copy() for part in parts] for k in ended]  # no view of the whole batch
-            hypotheses.append([_hypothesis(row, scores[k], self.locations) for k, row in zip(ended, rows, strict=True)])
+            found_parts = [
+                [part[b, k, : lengths[b][k]].copy() for part in parts] for k in ended
+            ]  # no view of the whole batch
+            hypotheses.append(
+                [_hypothesis(some, scores[k], self.locations) for k, some in zip(ended, found_parts, strict=True)]
+            )
         return hypotheses
 
 

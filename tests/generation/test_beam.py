@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
@@ -202,6 +202,9 @@ NORMS = {
 }
 
 
+# In the first two an open hypothesis that is worse than an ended one becomes better than it.
+@example(seed=12, normalize="dl4mt", beam=3, nbest=1, length=8, scale=0.8)
+@example(seed=17, normalize="dl4mt", beam=3, nbest=1, length=8, scale=0.8)
 @examples(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -209,7 +212,7 @@ NORMS = {
     beam=st.integers(1, 4),
     nbest=st.integers(1, 4),
     length=st.integers(1, 8),
-    scale=st.sampled_from([0.5, 1.0, 2.0]),
+    scale=st.sampled_from([0.5, 0.8, 1.5]),
 )
 def test_a_search_that_ends_early_finds_what_the_whole_search_finds(seed, normalize, beam, nbest, length, scale):
     model, batch, nbest = make(words=6, seed=seed, scale=scale), batch_of((3, 20), words=6), min(nbest, beam)
