@@ -23,6 +23,7 @@ import json
 import os
 import random
 import re
+import statistics
 import sys
 import time
 import venv
@@ -59,9 +60,14 @@ ArgumentParser.validate_translate_opts(opt)
 lines = open(opt.src, encoding="utf-8").read().splitlines()
 translator = build_translator(opt, report_score=False, out_file=io.StringIO())
 translator.translate(lines[: opt.batch_size], batch_size=opt.batch_size)  # warm-up
-start = time.perf_counter()
-_, best = translator.translate(lines, batch_size=opt.batch_size)
-print("seconds", time.perf_counter() - start)
+for _ in range(REPETITIONS):
+    start = time.perf_counter()
+    _, best = translator.translate(lines, batch_size=opt.batch_size)
+    print("seconds", time.perf_counter() - start)
+for line in lines[:ALONE]:
+    start = time.perf_counter()
+    translator.translate([line], batch_size=1)
+    print("alone", time.perf_counter() - start)
 open(opt.output, "w", encoding="utf-8").writelines(one[0] + "\\n" for one in best)
 """
 
@@ -75,9 +81,14 @@ class Training(NamedTuple):
 
 
 class Translation(NamedTuple):
-    seconds: float  # from lines to lines: without start-up, loading and warm-up
+    repetitions: list[float]  # seconds from lines to lines: without start-up, loading and warm-up
+    alone: list[float]  # the same of single lines, one call each
     lines: list[str]
     mean_length: float
+
+    @property
+    def seconds(self) -> float:
+        return statistics.median(self.repetitions)
 
 
 def environment(folder: Path) -> Path:
@@ -206,13 +217,22 @@ def translate(
     threads: int,
     max_length: int,
     min_length: int = 0,
+    repetitions: int = 1,
+    alone: int = 0,
 ) -> Translation:
-    """Beam search over tokenised lines. With min_length = max_length every output takes exactly so many steps."""
+    """Beam search over tokenised lines. With min_length = max_length every output takes exactly so many steps.
+
+    All lines are translated `repetitions` times, then the first ones once more, each by a call of its own.
+    """
     numbers = f"-gpu -1 -beam_size {beam} -batch_size {batch} -max_length {max_length} -min_length {min_length}"
     arguments = ["-model", str(model), "-src", str(source), "-output", str(output), *numbers.split()]
-    seconds = float(_found(r"^seconds (\S+)", _run(python, TRANSLATE, arguments, threads)))
+    log = _run(python, f"REPETITIONS, ALONE = {repetitions}, {alone}\n{TRANSLATE}", arguments, threads)
+    _found(r"^seconds (\S+)", log)
+    seconds, singly = (
+        [float(one) for one in re.findall(rf"^{name} (\S+)", log, re.M)] for name in ("seconds", "alone")
+    )
     lines = output.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    return Translation(seconds, lines, sum(len(line.split()) for line in lines) / len(lines))
+    return Translation(seconds, singly, lines, sum(len(line.split()) for line in lines) / len(lines))
 
 
 def serve(

@@ -12,6 +12,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from pointing.kernels import tanh_
 from pointing.model.products import Products
 from pointing.model.recurrence import step
 from pointing.pointer_softmax import AdditiveScores
@@ -37,7 +38,7 @@ class FastStep:
         self.of_middle = Products([attention.query.weight, second.weight_hh], [None, second.bias_hh])
         self.of_c = Products([second.weight_ih, from_c.weight], [second.bias_ih, None])
         self.of_last = Products([from_s.weight], [from_s.bias])
-        self.score = attention.score.weight.detach().view(-1)
+        self.score = 2 * attention.score.weight.detach().view(-1)
 
     def __call__(
         self, y_prev: Tensor, s: Tensor, keys: Tensor, h: Tensor, x_mask: Tensor
@@ -54,11 +55,14 @@ class FastStep:
         c = torch.bmm(log_l.exp(), h).flatten(0, 1)
         gates, by_c = self.of_c(c)
         s = step(gates, recurrent, middle)
-        readout, evidence = self.of_last.all(s).add_(by_y).add_(by_c).tanh_(), torch.cat([c, s], -1)
+        readout, evidence = tanh_(self.of_last.all(s).add_(by_y).add_(by_c)), torch.cat([c, s], -1)
         return s.view(B, K, -1), readout.view(B, K, -1), evidence.view(B, K, -1), log_l
 
     def _e(self, query: Tensor, keys: Tensor) -> Tensor:
-        """e_tj = v · tanh(key_j + query), (B, K, J), a few sources at a time."""
+        """e_tj = v · tanh(key_j + query), (B, K, J), a few sources at a time, but for a constant.
+
+        v · tanh(x) = 2 v · σ(2 x) - sum of v, whose last term is the same for all positions: their softmax is too.
+        """
         (B, K, A), J = query.shape, keys.shape[1]
         e = query.new_empty(B, K * J)
         at_a_time = max(1, ATTENTION_NUMBERS_IN_CACHE // (K * J * A))
@@ -66,6 +70,6 @@ class FastStep:
         for start in range(0, B, at_a_time):
             rows = slice(start, min(start + at_a_time, B))
             hidden = buffer[: rows.stop - start]
-            torch.add(keys[rows].unsqueeze(1), query[rows].unsqueeze(2), out=hidden).tanh_()
+            torch.add(keys[rows].unsqueeze(1), query[rows].unsqueeze(2), out=hidden).mul_(2).sigmoid_()
             torch.mv(hidden.view(-1, A), self.score, out=e[rows].view(-1))
         return e.view(B, K, J)

@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from pointing.config import Model, Search, checked
@@ -192,6 +193,34 @@ def test_a_hypothesis_that_ended_and_fell_out_of_the_beam_is_not_lost(nbest, nor
         expected = ended_in_the_beam(model, batch, 0, 3, 8, by)[:nbest]
         assert [names_of(one, batch.source_words[0], 6) for one in found] == [names for _, names in expected]
         np.testing.assert_allclose([one.score for one in found], [score for score, _ in expected])
+
+
+NORMS = {
+    "none": lambda total, n: total,
+    "dl4mt": lambda total, n: total / n,
+    "gnmt": lambda total, n: total / ((5 + n) / 6) ** 0.6,
+}
+
+
+# In the first two an open hypothesis that is worse than an ended one becomes better than it.
+@example(seed=12, normalize="dl4mt", beam=3, nbest=1, length=8, scale=0.8)
+@example(seed=17, normalize="dl4mt", beam=3, nbest=1, length=8, scale=0.8)
+@examples(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    normalize=st.sampled_from(sorted(NORMS)),
+    beam=st.integers(1, 4),
+    nbest=st.integers(1, 4),
+    length=st.integers(1, 8),
+    scale=st.sampled_from([0.5, 0.8, 1.5]),
+)
+def test_a_search_that_ends_early_finds_what_the_whole_search_finds(seed, normalize, beam, nbest, length, scale):
+    model, batch, nbest = make(words=6, seed=seed, scale=scale), batch_of((3, 20), words=6), min(nbest, beam)
+    limits = {"max_length": length, "normalize": normalize}
+    found = search(model, batch, Search(beam=beam, nbest=nbest, **limits))[0]
+    expected = ended_in_the_beam(model, batch, 0, beam, length, NORMS[normalize])[:nbest]
+    assert [names_of(one, batch.source_words[0], 6) for one in found] == [names for _, names in expected]
+    np.testing.assert_allclose([one.score for one in found], [score for score, _ in expected])
 
 
 @pytest.mark.parametrize("seed", range(5))
