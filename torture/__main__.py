@@ -2,9 +2,9 @@
 
     python -m torture [kills disks writers files inputs code] [--seed 0] [--share 1.0] [--workers N] [--out FOLDER]
 
-Each part can be run alone. The summary is printed, and after each part written to FOLDER as summary.md and summary.json.
-Exit code 1 if anything was found; the folder of a trial that found something stays. docs/reliability.md says what the
-parts do.
+Each part can be run alone. After each part the summary is written to FOLDER as summary.md and summary.json, and in the
+end printed. Exit code 1 if anything was found; the folder of a trial that found something stays. docs/reliability.md
+says what the parts do.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Command:
 
     def starved(self) -> float:
         """Seconds for which it was ready to run and had no processor: a busy machine makes no hang."""
-        return max(map(_starved, [self.process.pid, *children(self.process.pid)]))
+        return max(map(starved, [self.process.pid, *children(self.process.pid)]))
 
     def out(self) -> bytes:
         return (self._said / "stdout").read_bytes()
@@ -103,7 +103,7 @@ def children(process: int) -> list[int]:
         return []
 
 
-def _starved(process: int) -> float:
+def starved(process: int) -> float:
     """Of a process's first thread, as Linux counts it."""
     try:
         return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
