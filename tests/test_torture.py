@@ -46,6 +46,13 @@ def test_mutants_are_small_mistakes_one_at_a_time():
     assert [mutant.in_function for mutant in mutants(SOURCE)] == [False] + [True] * 9
 
 
+def test_what_is_the_same_the_other_way_round_is_no_mistake():
+    source = "def f(a, b):\n    return g(a, a), max(a, b), t.maximum(a, b), t.max(a, b), min(*a, b), h(a)\n"
+    assert [(mutant.before, mutant.after) for mutant in mutants(source) if "(b, a)" in mutant.after] == [
+        ("t.max(a, b)", "t.max(b, a)")
+    ]
+
+
 def trial_of(*arguments, codes=(0,), seconds=60.0, **options):
     def trial(part, folder):
         command = Command(folder, *arguments, **options)
