@@ -70,8 +70,8 @@ def following(bar: Progress, count: Callable[[], int], seconds: float = 0.5) -> 
 def say(text: str) -> None:
     """Prints one line on stderr, without delay; of several processes only the first one speaks.
 
-    Names and texts in it do not command a terminal. If nobody can hear it, the work goes on: standard error is closed, or
-    its disk is full.
+    What is in it does not command a terminal. If nobody can hear it, the work goes on: standard error is closed, or its
+    disk is full.
     """
     if sys.stderr is not None and is_first_process():
         with suppress(OSError, ValueError):  # ValueError: it was closed by Python

@@ -10,7 +10,7 @@ from pointing.config import Training
 from pointing.errors import Misuse, shown
 from pointing.settings_file import parse_changes, read_config
 from pointing.system import border
-from pointing.system.border import entering, parse_yaml, read_bytes, read_object
+from pointing.system.border import digest, entering, parse_yaml, read_bytes, read_object
 from pointing.system.files import count_lines, read_as_they_come, read_lines
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -115,7 +115,7 @@ def test_only_regular_files_are_read_whole(tmp_path, monkeypatch):
         ("", "a folder"),
         ("x", "no"),
     ]:
-        for read in (read_bytes, lambda path: next(read_lines(path)), count_lines):
+        for read in (read_bytes, lambda path: next(read_lines(path)), count_lines, digest):
             with pytest.raises(Misuse, match=message):
                 read(tmp_path / name)
     monkeypatch.setattr(border, "LARGEST", 3)
