@@ -17,6 +17,7 @@ from pointing.pointer_softmax import (
     PointerNetwork,
     PointerSoftmax,
     Switch,
+    _logsumexp,
     masked_log_softmax,
 )
 
@@ -166,6 +167,12 @@ def test_pointer_network_is_the_layer_that_always_points():
     expected = e.squeeze(-1).masked_fill(~at.x_mask[:, None], -INF).log_softmax(-1)[..., 0]
     torch.testing.assert_close(log_p, expected)
     assert all(name.startswith("network.") for name, _ in layer.named_parameters())
+
+
+def test_what_has_no_way_at_all_has_a_gradient_of_zero():
+    x = torch.tensor([[-math.inf] * 3, [0.0, math.log(3), -math.inf]], requires_grad=True)
+    _logsumexp(x).sum().backward()
+    torch.testing.assert_close(x.grad, torch.tensor([[0.0, 0.0, 0.0], [0.25, 0.75, 0.0]]))
 
 
 def test_argmax_and_top_k_agree_with_the_whole_f_t():

@@ -1,11 +1,14 @@
 """The campaign's own tools, and a quick share of it (`make torture` is the whole)."""
 
 import json
+import os
 import random
 import re
 import resource
+import signal
 import subprocess
 import sys
+import time
 from functools import partial
 
 import pytest
@@ -14,7 +17,7 @@ import tiny
 from torture.code_mutants import mutants
 from torture.full_disks import can_mount, small_disk
 from torture.summary import write_summary
-from torture.trials import Command, Found, Part, check_said, run_trials
+from torture.trials import Command, Found, Part, check_said, run_trials, starved
 
 SOURCE = '''def f(x, y=2):
     """Text that is no code."""
@@ -43,6 +46,13 @@ def test_mutants_are_small_mistakes_one_at_a_time():
     assert [mutant.in_function for mutant in mutants(SOURCE)] == [False] + [True] * 9
 
 
+def test_what_is_the_same_the_other_way_round_is_no_mistake():
+    source = "def f(a, b):\n    return g(a, a), max(a, b), t.maximum(a, b), t.max(a, b), min(*a, b), h(a)\n"
+    assert [(mutant.before, mutant.after) for mutant in mutants(source) if "(b, a)" in mutant.after] == [
+        ("t.max(a, b)", "t.max(b, a)")
+    ]
+
+
 def trial_of(*arguments, codes=(0,), seconds=60.0, **options):
     def trial(part, folder):
         command = Command(folder, *arguments, **options)
@@ -52,7 +62,8 @@ def trial_of(*arguments, codes=(0,), seconds=60.0, **options):
     return trial
 
 
-def test_a_trial_tells_a_right_end_from_a_wrong_one(tmp_path):
+def test_a_trial_tells_a_right_end_from_a_wrong_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # where folders of trials that found something stay
     trials = [
         trial_of("--version"),
         trial_of("check", tmp_path / "nowhere", codes=(2,)),
@@ -66,6 +77,30 @@ def test_a_trial_tells_a_right_end_from_a_wrong_one(tmp_path):
     reasons = sorted(re.findall(r"exit code (-?\d+)|(no end)", " ".join(part.found)))
     assert len(part.found) == len(reasons) == 3
     assert ("2", "") in reasons
+
+
+BUSY = """
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+os.fork(), os.fork()
+print("busy", flush=True)
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    pass
+"""
+
+
+def test_time_without_a_processor_is_no_hang():
+    """Four processes share one processor: each has it for a quarter of the time at most."""
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, start_new_session=True) as busy:
+        try:
+            assert [busy.stdout.readline() for _ in range(4)] == [b"busy\n"] * 4
+            before, start = starved(busy.pid), time.monotonic()
+            time.sleep(0.5)
+            assert 0.1 < starved(busy.pid) - before < time.monotonic() - start + 0.1
+        finally:
+            os.killpg(busy.pid, signal.SIGKILL)
+    assert starved(2**22 + 1) == 0  # there is no such process
 
 
 def test_a_traceback_is_found_and_so_is_a_code_without_a_reason(tmp_path):

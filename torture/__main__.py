@@ -2,8 +2,9 @@
 
     python -m torture [kills disks writers files inputs code] [--seed 0] [--share 1.0] [--workers N] [--out FOLDER]
 
-Each part can be run alone. The summary is printed, and written to FOLDER as summary.md and summary.json. Exit code 1 if
-anything was found; the folder of a trial that found something stays. docs/reliability.md says what the parts do.
+Each part can be run alone. After each part the summary is written to FOLDER as summary.md and summary.json, and in the
+end printed. Exit code 1 if anything was found; the folder of a trial that found something stays. docs/reliability.md
+says what the parts do.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -39,8 +41,8 @@ MUTANTS = 40  # of each module at the core
 SECONDS = 240  # for made-up inputs; one round is made in any case
 
 
-def campaign(names: list[str], seed: int, share: float, workers: int) -> list[Part]:
-    parts = [Part(name, PARTS[name]) for name in names]
+def campaign(names: list[str], seed: int, share: float, workers: int) -> Iterator[Part]:
+    """Each part when it is over."""
     number = {name: max(1, round(share * most)) for name, most in NUMBERS.items()}
     with TemporaryDirectory(prefix="pointing-torture-") as name:
         folder = Path(name)
@@ -48,7 +50,7 @@ def campaign(names: list[str], seed: int, share: float, workers: int) -> list[Pa
             place = make_place(folder / "place")
         if set(names) - {"files", "inputs", "code"}:
             done = undisturbed(place, folder / "results")
-        for part in parts:
+        for part in (Part(name, PARTS[name]) for name in names):
             if part.name == "kills":
                 undisturbed_by_torchrun(done)
                 run_trials(part, kills(done, seed, number["kills"], number["torchrun"]), workers)
@@ -62,7 +64,7 @@ def campaign(names: list[str], seed: int, share: float, workers: int) -> list[Pa
                 made_up_inputs(part, seed, share * SECONDS)
             else:
                 broken_code(part, seed, max(1, round(share * MUTANTS)))
-    return parts
+            yield part
 
 
 def main() -> None:
@@ -75,8 +77,12 @@ def main() -> None:
     args = parser.parse_args()
     if unknown := set(args.parts) - PARTS.keys():
         parser.error(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    parts = campaign(args.parts or list(PARTS), args.seed, args.share, args.workers)
-    print(write_summary(args.out, parts, args.seed, shlex.join(["python", "-m", "torture", *sys.argv[1:]])))
+    command = shlex.join(["python", "-m", "torture", *sys.argv[1:]])
+    parts, text = [], ""
+    for part in campaign(args.parts or list(PARTS), args.seed, args.share, args.workers):
+        parts.append(part)
+        text = write_summary(args.out, parts, args.seed, command)  # so far: a campaign is long
+    print(text)
     sys.exit(any(part.found for part in parts))
 
 

@@ -125,10 +125,25 @@ def _own_changes(node: ast.AST, place: _Place) -> Iterator[_Change]:
         yield from _other_constants(node, place)
     if isinstance(node, ast.BinOp | ast.Compare | ast.Slice | ast.IfExp | ast.Return):
         yield from _other_constants(node, place)
-    if isinstance(node, ast.Call) and len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args):
+    if isinstance(node, ast.Call) and _has_an_order(node):
         yield _Change(place, node, node, "args", [node.args[1], node.args[0], *node.args[2:]])
     if isinstance(node, ast.Attribute) and node.attr in NAMES:
         yield _Change(place, node, node, "attr", NAMES[node.attr])
+
+
+def _has_an_order(node: ast.Call) -> bool:
+    """True if a call with its first two arguments swapped is another one."""
+    if len(node.args) < 2 or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return False
+    name = (
+        node.func.id
+        if isinstance(node.func, ast.Name)
+        else node.func.attr
+        if isinstance(node.func, ast.Attribute)
+        else ""
+    )
+    is_symmetric = name in ("maximum", "minimum") or (isinstance(node.func, ast.Name) and name in ("max", "min"))
+    return not is_symmetric and ast.dump(node.args[0]) != ast.dump(node.args[1])
 
 
 def _other_constants(node: ast.AST, place: _Place) -> Iterator[_Change]:

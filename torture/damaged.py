@@ -205,20 +205,23 @@ def _mutant(place: Path, use: Use, file: str, seed: str, part: Part, folder: Pat
         manifest.unlink()  # as in folders from before there were manifests: other checks must hold
         is_listed = False
     is_file = rng.random() < 0.9
+    damaged = mutant(path, whole, rng) if is_file else b""
     if is_file:
-        path.write_bytes(mutant(path, whole, rng))
+        path.write_bytes(damaged)
     else:
         put_in_place(path, rng.choice([place for place in PLACES if place != "pipe" or file not in use.streams]))
     command = Command(folder, *use.arguments.split())
     code = yield command.ended()
     check_said(command, code, *use.codes)
     part.count("refused" if code else "used")
-    is_named = path.name in command.last_line() or (path.parent != folder and path.parent.name in command.last_line())
+    said = command.last_line()
+    is_named = path.name in said or (path.parent != folder and path.parent.name in said)
+    is_named |= path.suffix == ".yaml" and "the settings file" in said  # which asks for a file that is not there
     if path.name in use.unnamed:
         pass
     elif code == 2 and not is_named:
-        raise Found(f"{command}: the refusal does not name {file}: {command.last_line()}")
-    elif code == 0 and is_listed and is_file and path.read_bytes() != whole:
+        raise Found(f"{command}: the refusal does not name {file}: {said}")
+    elif code == 0 and is_listed and is_file and path.read_bytes() == damaged != whole:  # it was not made anew
         raise Found(f"{command}: used {file}, whose manifest says that it is damaged")
     if code == 0 and is_file:
         use.check(Damaged(folder, place, command))

@@ -10,7 +10,7 @@ import tiny
 
 from pointing.training.check import check_folder
 from torture.place import DATA_FILES, contents, copy_into
-from torture.trials import Command, Found
+from torture.trials import Command, Found, Torchrun, check_said
 
 TIMES = {"metrics.jsonl", "training.safetensors", "manifest.json", "tensorboard"}  # files of a run that hold times
 
@@ -68,11 +68,9 @@ def undisturbed(place: Path, folder: Path) -> Undisturbed:
         here = folder / job.name
         here.mkdir(parents=True)
         copy_into(here, place, job.needs)
-        start = time.monotonic()
-        made = tiny.pointing(*job.arguments.split(), folder=here)
-        assert made.returncode == 0, made.stderr
-        done.seconds[job.name] = time.monotonic() - start
-        (here / "printed").write_text(made.stdout)
+        command = job.command(here)
+        done.seconds[job.name] = _seconds_of(command)
+        (here / "printed").write_bytes(command.out())
     return done
 
 
@@ -81,10 +79,17 @@ def undisturbed_by_torchrun(done: Undisturbed) -> None:
     here = done.results / "torchrun"
     here.mkdir()
     copy_into(here, done.place, TRAIN.needs)
-    start = time.monotonic()
-    made = tiny.pointing(*TRAIN.arguments.split(), folder=here, processes=2)
-    assert made.returncode == 0, made.stderr
-    done.seconds["torchrun"] = time.monotonic() - start
+    done.seconds["torchrun"] = _seconds_of(Torchrun(here, *TRAIN.arguments.split()))
+
+
+def _seconds_of(command: Command) -> float:
+    """Waits for a command; how long it took, without the time in which it had no processor."""
+    start, starved = time.monotonic(), 0.0
+    while command.poll() is None:
+        starved = command.starved()
+        time.sleep(0.01)
+    check_said(command, command.poll(), 0)
+    return max(0.1, time.monotonic() - start - starved)
 
 
 def content(path: Path) -> object:

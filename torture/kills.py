@@ -95,7 +95,7 @@ def _killed_server(done: Undisturbed, rng: random.Random, part: Part, folder: Pa
         client.start()
     killed = yield from _killed(server, 1.0, rng)
     for client in clients:
-        client.join(30)
+        client.join(5 * SECONDS)
     part.count("kills of serve", int(killed))
     server = Command(folder, "serve", "pieces", "--port", address.rpartition(":")[2])
     again = yield from _address_of(server)
@@ -121,7 +121,7 @@ def _ask(address: str) -> object:
     """The answer; its last digits depend on what else is in the batch."""
     body = json.dumps({"text": TEXTS, "beam": 2, "max_length": 12}).encode()
     request = Request(f"{address}/generate", body, {"Content-Type": "application/json"})
-    with urlopen(request, timeout=30) as answer:
+    with urlopen(request, timeout=5 * SECONDS) as answer:
         return json.loads(answer.read(), parse_float=lambda number: round(float(number), 3))
 
 

@@ -20,7 +20,7 @@ import tiny
 
 from pointing.system.progress import progress
 
-SECONDS = 60  # for a command on tiny data, on a busy machine
+SECONDS = 60  # for a command on tiny data; those in which it waits for a processor that others have do not count
 MEMORY = 2 << 30  # bytes of data that a command may hold
 Wait = tuple[Any, float]  # a process, and how many seconds to wait for its end
 Trial = Generator[Wait, Any, None]  # is given the exit code, or None if there was none in time
@@ -65,6 +65,10 @@ class Command:
                 os.kill(child, signal.SIGKILL)
         self.process.kill()
 
+    def starved(self) -> float:
+        """Seconds for which it was ready to run and had no processor: a busy machine makes no hang."""
+        return max(map(starved, [self.process.pid, *children(self.process.pid)]))
+
     def out(self) -> bytes:
         return (self._said / "stdout").read_bytes()
 
@@ -97,6 +101,14 @@ def children(process: int) -> list[int]:
         return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
     except OSError:
         return []
+
+
+def starved(process: int) -> float:
+    """Of a process's first thread, as Linux counts it."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):  # it has ended, or the kernel does not count
+        return 0.0
 
 
 def check_said(command: Command, code: int | None, *expected: int) -> None:
@@ -154,14 +166,15 @@ class _Running:
     def __init__(self, part: Part, folder: Path, trial: Trial) -> None:
         self.part, self.folder, self.trial = part, folder, trial
         self.process: Any = None
-        self.deadline = 0.0
+        self.deadline = self.starved = 0.0
         self._go_on(None)
 
     def step(self) -> bool:
         """Looks at the process that is waited for; True if the trial is over."""
         if self.process is not None:
             code = self.process.poll()
-            if code is not None or time.monotonic() > self.deadline:
+            late = time.monotonic() - self.deadline
+            if code is not None or (late > 0 and late > self.process.starved() - self.starved):
                 self._go_on(code)
         return self.process is None
 
@@ -169,7 +182,7 @@ class _Running:
         found = None
         try:
             self.process, seconds = self.trial.send(code)
-            self.deadline = time.monotonic() + seconds
+            self.deadline, self.starved = time.monotonic() + seconds, self.process.starved()
             return
         except StopIteration:
             pass

@@ -130,7 +130,7 @@ def load_vectors(path: Path) -> Vectors:
     """What `save_vectors` wrote."""
     check_file(path)
     with entering(path, "vectors"):
-        vectors: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)  # a wrong size in it takes no memory
-        if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.ndim != 2:
+        vectors: Vectors = np.lib.format.open_memmap(path, mode="r")  # a wrong size in it takes no memory
+        if vectors.dtype != np.float32 or vectors.ndim != 2:
             raise ValueError("it should be a table of float32")
         return np.array(vectors)

@@ -24,7 +24,7 @@ from pointing.generation.html_page import page
 from pointing.generation.output import Output, show
 from pointing.model.run import load_run, own_files
 from pointing.system.binary_files import check_is_text, check_standard_input
-from pointing.system.files import BOM, check_folder, keep_apart, read_lines, whole_file
+from pointing.system.files import check_folder, keep_apart, read_as_they_come, read_lines, whole_file
 from pointing.system.progress import say
 from pointing.system.terminal import visible
 from pointing.system.world import processes
@@ -136,8 +136,7 @@ def _lines(file: Path) -> Iterator[bytes]:
         yield from read_lines(file)
         return
     with nullcontext(sys.stdin.buffer) if file == STDIN else file.open("rb") as lines:
-        for number, line in enumerate(lines):
-            yield line if number else line.removeprefix(BOM)
+        yield from read_as_they_come(lines, "standard input" if file == STDIN else file)
 
 
 def _print(outputs: Iterable[Output], kind: Kind, settings: Search) -> None:

@@ -129,7 +129,8 @@ def check_file(path: Path, wholly: bool = False) -> None:
 
 
 def digest(path: str | Path) -> str:
-    """SHA-256 of a file's content: a copy of the file has the same."""
+    """SHA-256 of a regular file's content: a copy of the file has the same."""
+    check_regular(Path(path))
     checksum = sha256()
     try:
         with Path(path).open("rb") as file:

@@ -17,7 +17,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from pointing.errors import Failure, Misuse
 from pointing.system.border import BYTES_AT_A_TIME, check_file, check_readable, check_regular
@@ -44,13 +44,30 @@ def read_blocks(path: str | Path, lines: int, watching: Watching | None = None) 
     The bytes come through `watching`, if it is given: `Digests.watching` hashes them.
     """
     with _open_bytes(Path(path), watching) as file:
-        read, done = iter(partial(file.readline, LONGEST_LINE), b""), 0
+        read, done = _lines_of(file), 0
         while block := list(islice(read, lines)):
             if max(map(len, block)) == LONGEST_LINE:
-                number = done + 1 + next(n for n, line in enumerate(block) if len(line) == LONGEST_LINE)
-                raise Misuse(f"this line has {LONGEST_LINE:,} bytes or more: is this text?", path, number)
+                done += next(number for number, line in enumerate(block) if len(line) == LONGEST_LINE)
+                raise _too_long(path, done + 1)
             done += len(block)
             yield block
+
+
+def read_as_they_come(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
+    """The same lines, one by one, of what somebody else may still be writing: standard input, or a pipe."""
+    for number, line in enumerate(_lines_of(file), 1):
+        if len(line) == LONGEST_LINE:
+            raise _too_long(name, number)
+        yield line if number > 1 else line.removeprefix(BOM)
+
+
+def _lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, cut where they would fill the memory."""
+    return iter(partial(file.readline, LONGEST_LINE), b"")
+
+
+def _too_long(name: str | Path, number: int) -> Misuse:
+    return Misuse(f"this line has {LONGEST_LINE:,} bytes or more: is this text?", name, number)
 
 
 def without_end(line: bytes) -> bytes:

@@ -46,6 +46,8 @@ def sole_writer(folder: Path, path: Path | None = None) -> Iterator[Lock]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = _taken(path, folder)
+    except (FileExistsError, NotADirectoryError):
+        raise Misuse("this is a file, or lies below one: give a folder", folder) from None
     except OSError as error:
         raise Failure(f"{folder}: cannot be written to: {error.strerror or error}") from None
     lock = Lock(path, descriptor)

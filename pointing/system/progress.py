@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol, TypeVar
 
 from pointing.system.program import is_first_process
+from pointing.system.terminal import visible
 
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 10.0
@@ -69,11 +70,12 @@ def following(bar: Progress, count: Callable[[], int], seconds: float = 0.5) -> 
 def say(text: str) -> None:
     """Prints one line on stderr, without delay; of several processes only the first one speaks.
 
-    If nobody can hear it, the work goes on: standard error is closed, or its disk is full.
+    What is in it does not command a terminal. If nobody can hear it, the work goes on: standard error is closed, or its
+    disk is full.
     """
     if sys.stderr is not None and is_first_process():
         with suppress(OSError, ValueError):  # ValueError: it was closed by Python
-            print(text, file=sys.stderr, flush=True)
+            print("\n".join(map(visible, text.split("\n"))), file=sys.stderr, flush=True)
 
 
 @contextmanager

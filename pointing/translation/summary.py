@@ -72,8 +72,7 @@ class Summary:
         lines = [f"{self.file} → {self.output}", f"  {', '.join(parts)}", f"  {', '.join(words)}"]
         lines += [f"  msgfmt --check-format: {self.msgfmt}"] if self.msgfmt is not None else []
         for result in self.failed[:MOST_LISTED]:
-            reason = visible(result.reason or "")
-            lines.append(f"  {self.file}:{result.unit.line}: left, {reason}")
+            lines.append(f"  {self.file}:{result.unit.line}: left, {result.reason}")
         if len(self.failed) > MOST_LISTED:
             lines.append(f"  … and {len(self.failed) - MOST_LISTED:,} more (--json lists all)")
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))

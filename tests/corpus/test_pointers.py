@@ -81,6 +81,8 @@ def test_same_words_and_what_copies_write_are_told_apart():
 def test_a_pointer_never_leaves_its_own_sentence():
     source, target = side([1, 2], [], [2, 1]), side([3], [1], [1, 2])
     assert same_word(source, target).tolist() == [NOWHERE, NOWHERE, 1, 0]
+    source, target = side([3, 1], []), side([], [1])  # the largest number is the source's
+    assert same_word(source, target).tolist() == [NOWHERE]
 
 
 def test_source_words_are_shortlist_ids_or_first_positions():

@@ -77,6 +77,10 @@ def test_saved_vectors_are_loaded_and_nothing_pickled_ever_is(tmp_path):
     np.save(tmp_path / "evil.npy", np.array([object()], dtype=object), allow_pickle=True)
     with pytest.raises(Misuse, match=r"not vectors .*Python objects"):
         load_vectors(tmp_path / "evil.npy")
+    (tmp_path / "junk.npy").write_bytes(b"junk" * 30)
+    with pytest.raises(Misuse, match=r"junk\.npy: not vectors \(the magic string is not correct") as refusal:
+        load_vectors(tmp_path / "junk.npy")
+    assert "pickle" not in str(refusal.value)  # numpy's advice to load it unsafely
 
 
 def test_word2vec_reads_the_sources_end_and_copied_words_as_unknown(tmp_path):

@@ -63,6 +63,14 @@ def test_a_byte_order_mark_of_standard_input_is_no_part_of_the_first_word(run):
     assert [json.loads(line)["line"] for line in without.stdout.splitlines()] == [1, 2]
 
 
+def test_a_line_of_standard_input_that_would_fill_the_memory_is_refused(run):
+    result = generate(run, "", b"name1\n" + b"a" * (1 << 24))
+    assert (result.returncode, result.stderr) == (
+        2,
+        b"pointing: standard input:2: this line has 16,777,216 bytes or more: is this text?\n",
+    )
+
+
 def test_tags_for_a_run_without_entities_are_refused_and_all_outputs_are_shown(run, tmp_path):
     (tmp_path / "tags").write_text("name1￨B\n")
     wrong = generate(run, f"--tags '{tmp_path}/tags'", b"name1\n")

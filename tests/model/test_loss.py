@@ -349,3 +349,12 @@ def test_what_the_text_says_of_every_step():
     assert looked.shortlist.tolist() == [[no, yes, no, yes, yes], [yes, no, yes, yes, yes]]  # floop is looked at
     assert torch.equal(looked.pointing, pointing)
     assert torch.equal(looked.found, found)
+
+
+def test_sources_without_a_word_have_nothing_to_find():
+    batch = make_batch()
+    ends = torch.full((B, 1), EOS)
+    batch = batch._replace(source_words=ends, x_mask=ends == EOS, target=batch.target.clamp(max=UNK))
+    said = observed(settings(), PLAIN, batch, torch.zeros(B, T, 1))
+    assert not said.pointing.any()
+    assert not said.found.any()

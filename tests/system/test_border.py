@@ -10,8 +10,8 @@ from pointing.config import Training
 from pointing.errors import Misuse, shown
 from pointing.settings_file import parse_changes, read_config
 from pointing.system import border
-from pointing.system.border import entering, parse_yaml, read_bytes, read_object
-from pointing.system.files import count_lines, read_lines
+from pointing.system.border import digest, entering, parse_yaml, read_bytes, read_object
+from pointing.system.files import count_lines, read_as_they_come, read_lines
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -115,7 +115,7 @@ def test_only_regular_files_are_read_whole(tmp_path, monkeypatch):
         ("", "a folder"),
         ("x", "no"),
     ]:
-        for read in (read_bytes, lambda path: next(read_lines(path)), count_lines):
+        for read in (read_bytes, lambda path: next(read_lines(path)), count_lines, digest):
             with pytest.raises(Misuse, match=message):
                 read(tmp_path / name)
     monkeypatch.setattr(border, "LARGEST", 3)
@@ -141,3 +141,5 @@ def test_a_line_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
     (tmp_path / "x").write_bytes(b"a\nb\n" + b"0" * 100)
     with pytest.raises(Misuse, match=r"x:3: this line has 10 bytes or more"):
         list(read_lines(tmp_path / "x"))
+    with (tmp_path / "x").open("rb") as file, pytest.raises(Misuse, match="a pipe:3: this line has 10 bytes or more"):
+        list(read_as_they_come(file, "a pipe"))

@@ -70,6 +70,14 @@ def test_nothing_is_left_of_a_lock(tmp_path):
     assert os.listdir(tmp_path / "old") == []
 
 
+def test_a_file_in_a_folders_place_is_misuse(tmp_path):
+    (tmp_path / "run").write_text("a file")
+    for path in (tmp_path / "run", tmp_path / "run" / "below"):
+        with pytest.raises(Misuse, match="this is a file, or lies below one: give a folder"), sole_writer(path):
+            pass
+    assert (tmp_path / "run").read_text() == "a file"
+
+
 def test_a_lock_knows_when_its_folder_is_gone(tmp_path):
     with sole_writer(tmp_path / "run") as lock:
         (tmp_path / "run").rename(tmp_path / "moved")

@@ -1,7 +1,7 @@
 import pytest
 
 from pointing.system import progress as module
-from pointing.system.progress import progress, track
+from pointing.system.progress import progress, say, track
 
 
 def test_off_a_terminal_there_are_plain_lines_with_rate_and_time_left(capsys, monkeypatch):
@@ -54,3 +54,8 @@ def test_on_a_terminal_there_is_a_bar(total, monkeypatch, capsys):
         bar.advance(2)
         bar.note("half-way")
     assert "items/s" in capsys.readouterr().err
+
+
+def test_what_is_said_does_not_command_a_terminal(capsys):
+    say("\nwarning: a\x1b[2J.csv: 3 lines\tleft out")
+    assert capsys.readouterr().err == "\nwarning: a�[2J.csv: 3 lines\tleft out\n"

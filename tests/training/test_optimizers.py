@@ -257,3 +257,8 @@ def test_the_settings_choose_the_optimiser_and_its_rate():
 def test_a_line_must_end_somewhere():
     with pytest.raises(ValueError, match="decay linear ends at the last update: set training"):
         Training(decay="linear")
+
+
+def test_the_learning_rate_is_torchs_unless_one_is_given():
+    p = nn.Parameter(torch.zeros(2))
+    assert Adam([p]).defaults["lr"] == torch.optim.Adam([p]).defaults["lr"]

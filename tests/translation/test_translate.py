@@ -317,6 +317,14 @@ def test_without_msgfmt_that_is_said(tmp_path, monkeypatch):
     assert "msgfmt --check-format: msgfmt not found" in summary.text()
 
 
+def test_names_of_files_do_not_command_a_terminal(tmp_path):
+    path = write(tmp_path / "a\x1b[2J.po", "x", "y")
+    (summary,) = translated(path, StandIn(confidence={"x": 0.9, "y": 0.1}.get), Options(min_confidence=0.4))
+    assert len(summary.failed) == 1
+    assert f"{tmp_path}/a�[2J.po → {tmp_path}/a�[2J.fr.po\n" in summary.text()
+    assert "\x1b" not in summary.text()
+
+
 SURE = {"fine": 0.9, "foreign": 0.31, "doubtful": 0.45}
 
 
