@@ -1,7 +1,9 @@
 """Runs that were made before load as before and write what they wrote; trained anew, the same weights come out.
 
 The runs in tests/frozen were made before issue 14, in the format of that time. `retrained.safetensors` are today's
-weights: the attention's first weights and what is taught for unreachable words were mended since.
+weights: the attention's first weights and what is taught for unreachable words were mended since, and tanh is computed
+by the logistic function. The same code with MKL's products in oneDNN's place ends with weights that differ by up to
+0.0006, so much does rounding grow in 48 updates of up to 0.02 each.
 """
 
 import gzip
@@ -40,7 +42,7 @@ def test_trained_anew_the_same_weights_come_out(data, kind, tmp_path):
     before, after = load_file(FROZEN / kind / "retrained.safetensors"), load_file(tmp_path / kind / "model.safetensors")
     assert before.keys() == after.keys()
     for name, weight in before.items():  # another processor rounds in another way
-        torch.testing.assert_close(after[name], weight, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(after[name], weight, rtol=1e-3, atol=1e-3)
 
 
 def same(old, new):
