@@ -18,10 +18,14 @@ from release.extras import ELSEWHERE, NEEDS, is_named, sentence
 from release.steps import Steps
 
 ROOT = Path(__file__).parent.parent
-# Runs commands in one process in which the extras' packages are not to be found.
+# Runs commands in one process in which the extras' packages are not to be found. On one core there are no worker
+# processes, which would find them.
 WITHOUT = """
-import contextlib, io, json, sys
+import contextlib, io, json, os, sys
 from importlib.machinery import PathFinder
+
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 missing, commands = json.loads(sys.argv[1])
 find_spec = PathFinder.find_spec

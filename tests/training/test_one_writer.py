@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import tiny
 
+from pointing.corpus.preparation import READ
 from pointing.errors import Failure, Misuse
 from pointing.model.run import METRICS, MODEL, STATE, load_run
 from pointing.system.border import MANIFEST
@@ -191,7 +192,7 @@ def test_a_run_and_a_corpus_are_checked_wholly(place, tmp_path):
         checked = check_folder(tmp_path / name)
         assert (checked.kind, checked.unlisted) == (kind, [])
         for path in (tmp_path / name).iterdir():
-            if path.name in (MANIFEST, METRICS, "config.yaml", "tensorboard"):
+            if path.name in (MANIFEST, METRICS, READ, "config.yaml", "tensorboard"):
                 continue
             whole = path.read_bytes()
             path.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
