@@ -5,7 +5,8 @@
 Each panel changes one size and leaves the others as they are in SIZES["small"] of benchmarks/training.py. The cost is
 processor time on one thread, of the forward and backward pass of a batch of random words, or of a beam search over it;
 for the corpus, of its preparation by one process; for threads, the time that passes. It is shown as a multiple of the
-panel's first cost. The dotted line is what it would be if the cost were in proportion to the size.
+panel's first cost. The dotted line is what it would be if the cost were in proportion to the size, or, for threads, if
+all of them worked all the time. `--pairs 5000 50000 500000 5000000` takes half an hour longer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -54,7 +55,8 @@ TRAINING = {
 }
 GENERATION = {"batch": (1, 4, 16, 64), "beam": (1, 2, 5, 10), "source": (10, 20, 40, 80)}
 GENERATION |= {"vocabulary": (1_000, 5_000, 10_000, 30_000), "hidden": (96, 192, 384, 768)}
-PAIRS = (5_000, 10_000, 20_000)  # of the corpus that is prepared
+PAIRS = (5_000, 20_000, 80_000)  # of the corpus that is prepared
+THREADS = "training: threads"
 SPECIAL = 4  # ids of no words
 
 
@@ -121,7 +123,7 @@ def preparation(pairs: int, folder: Path) -> float:
     return time.process_time() - start
 
 
-def measured() -> dict[str, dict[int, float]]:
+def measured(pairs: Sequence[int]) -> dict[str, dict[int, float]]:
     """Panel → size → seconds."""
     results: dict[str, dict[int, float]] = {}
     for kind, work, axes in (("training", training, TRAINING), ("generation", generation, GENERATION)):
@@ -132,7 +134,7 @@ def measured() -> dict[str, dict[int, float]]:
             results[f"{kind}: {axis}"] = {n: seconds(work(shape), shape.threads, clock) for n, shape in shapes.items()}
     say("preparation …")
     with TemporaryDirectory() as folder:
-        results["preparation: pairs"] = {pairs: preparation(pairs, Path(folder)) for pairs in PAIRS}
+        results["preparation: pairs"] = {number: preparation(number, Path(folder)) for number in pairs}
     return results
 
 
@@ -143,10 +145,13 @@ def draw(results: dict[str, dict[int, float]], path: Path) -> None:
     for panel, (name, costs) in zip(panels, results.items(), strict=False):
         sizes, (first, *_) = list(costs), costs.values()
         panel.loglog(sizes, [cost / first for cost in costs.values()], marker="o", markersize=4)
-        panel.loglog(sizes, [size / sizes[0] for size in sizes], linestyle=":", color="gray")
+        ideal = [sizes[0] / size if name == THREADS else size / sizes[0] for size in sizes]
+        panel.loglog(sizes, ideal, linestyle=":", color="gray")
         panel.set_title(name, fontsize=10)
-        panel.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
+        panel.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False, fontsize=8, rotation=20)
         panel.set_xticks([], minor=True)
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter("")
     for panel in panels[len(results) :]:
         panel.set_visible(False)
     with whole_file(path) as part:
@@ -156,10 +161,11 @@ def draw(results: dict[str, dict[int, float]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("growth.svg"))
+    parser.add_argument("--pairs", type=int, nargs="+", default=PAIRS, help="numbers of pairs that are prepared")
     args = parser.parse_args()
     use_wide_products()
     keep_freed_memory()
-    results = measured()
+    results = measured(args.pairs)
     draw(results, args.out)
     rows = [
         [name, *(f"{size:,}: {cost / costs[next(iter(costs))]:.2f}" for size, cost in costs.items())]
