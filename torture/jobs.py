@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tiny
 
+from pointing.corpus.preparation import READ
 from pointing.training.check import check_folder
 from torture.place import DATA_FILES, contents, copy_into
 from torture.trials import Command, Found, Torchrun, check_said
@@ -93,9 +94,12 @@ def _seconds_of(command: Command) -> float:
 
 
 def content(path: Path) -> object:
-    """The bytes of a file, or of a folder's files but its manifest, which may list a file twice; None without any."""
+    """The bytes of a file, or of a folder's files; None without any.
+
+    A manifest may list a file twice, and read.json says when files were last changed: both are left out.
+    """
     if path.is_dir():
-        return contents(path, {"manifest.json"})
+        return contents(path, {"manifest.json", READ})
     return path.read_bytes() if path.exists() else None
 
 
