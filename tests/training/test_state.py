@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -15,10 +16,10 @@ import torch
 
 from pointing import cli
 from pointing.errors import Misuse, Stopped
-from pointing.model.run import METRICS, MODEL, STATE, read_header, read_tensors, write_tensors
+from pointing.model.run import METRICS, MODEL, STATE, read_header, read_tensors, run_settings, write_tensors
 from pointing.training import loop as training
 from pointing.training.optimizers import Adadelta, Adam
-from pointing.training.state import read_state
+from pointing.training.state import State, finished_state, read_state, read_whole_state
 
 OFTEN = {"training": {"checkpoint_minutes": 0.002, "validate_every": 20, "updates": 70}}  # a checkpoint every 0.12 s
 SPARSE = {"training": {"large_vocabulary": 9, "optimizer": "adadelta", "learning_rate": 1.0, "accumulate": 2}}
@@ -282,6 +283,38 @@ def test_a_finished_run_resumed_is_as_it_was(place, done):
     before = {path: path.read_bytes() for path in (out / MODEL, out / STATE)}
     assert tiny.train_in(place, out, few, resume=True)["update"] == 2
     assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_what_a_kill_left_is_removed_when_a_run_is_taken_up(place, done):
+    out, few = done
+    part = out / f".{MODEL}.x1.part"
+    part.write_bytes(b"half of")
+    tiny.train_in(place, out, few, resume=True)
+    assert not part.exists()
+
+
+def test_a_run_is_finished_once_it_has_made_all_its_updates(place, done, tmp_path):
+    out, _ = done
+    config, made_from = run_settings(out), read_header(out / STATE)["made_from"]
+    assert finished_state(out, config, made_from).update == 2
+    more = config.model_copy(update={"training": config.training.model_copy(update={"updates": 3})})
+    assert finished_state(out, more, made_from) is None
+    assert finished_state(tmp_path / "nothing", config, made_from) is None
+
+
+def test_a_checkpoint_is_whole_only_with_its_counters(done):
+    out, _ = done
+    tensors, header = read_tensors(out / STATE)
+    assert read_whole_state(out).update == 2
+    write_tensors(out / STATE, tensors, header | {"steps": "many"})
+    with pytest.raises(Misuse, match="steps"):
+        read_whole_state(out)
+
+
+def test_a_run_begins_with_nothing_counted():
+    counted = asdict(State())
+    assert counted.pop("best") == float("inf")
+    assert not any(counted.values())
 
 
 def test_a_run_is_not_started_over_by_mistake(place, done):
