@@ -216,7 +216,8 @@ def _mutant(place: Path, use: Use, file: str, seed: str, part: Part, folder: Pat
     part.count("refused" if code else "used")
     said = command.last_line()
     is_named = path.name in said or (path.parent != folder and path.parent.name in said)
-    is_named |= path.suffix == ".yaml" and "the settings file" in said  # which asks for a file that is not there
+    if path.suffix == ".yaml":  # it may ask for a file that is not there, or that does not fit what it says
+        is_named |= "the settings file" in said or any(other.name in said for other in folder.iterdir())
     if path.name in use.unnamed:
         pass
     elif code == 2 and not is_named:

@@ -14,7 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pointing.config import Config, Training, checked
 from pointing.errors import Misuse, shown
 from pointing.idle_settings import idle_settings
-from pointing.model.run import STATE, put_tensors, read_header, read_tensors, remove_parts, run_settings, write_tensors
+from pointing.model.run import (
+    MODEL,
+    STATE,
+    put_tensors,
+    read_header,
+    read_tensors,
+    remove_parts,
+    run_settings,
+    write_tensors,
+)
 from pointing.system.border import entering
 from pointing.system.world import Processes
 from pointing.training.learner import Learner
@@ -98,6 +107,8 @@ def load_checkpoint(
     _check_same_settings(run_settings(folder), config, folder)
     if processes.first:
         remove_parts(folder)
+    if (folder / MODEL).is_dir():  # which is only written, at the next validation
+        raise Misuse("this is a folder, where the model is to be written: remove it", folder / MODEL)
     path = folder / STATE
     if not path.exists():
         return None

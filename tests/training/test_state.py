@@ -293,6 +293,14 @@ def test_what_a_kill_left_is_removed_when_a_run_is_taken_up(place, done):
     assert not part.exists()
 
 
+def test_a_folder_in_the_models_place_is_said_before_any_work(place, done):
+    out, few = done
+    (out / MODEL).unlink()
+    (out / MODEL).mkdir()
+    with pytest.raises(Misuse, match="this is a folder, where the model is to be written"):
+        tiny.train_in(place, out, few, {"training": {"updates": 9}}, resume=True)
+
+
 def test_a_run_is_finished_once_it_has_made_all_its_updates(place, done, tmp_path):
     out, _ = done
     config, made_from = run_settings(out), read_header(out / STATE)["made_from"]
