@@ -135,14 +135,10 @@ def _has_an_order(node: ast.Call) -> bool:
     """True if a call with its first two arguments swapped is another one."""
     if len(node.args) < 2 or any(isinstance(argument, ast.Starred) for argument in node.args):
         return False
-    name = (
-        node.func.id
-        if isinstance(node.func, ast.Name)
-        else node.func.attr
-        if isinstance(node.func, ast.Attribute)
-        else ""
-    )
-    is_symmetric = name in ("maximum", "minimum") or (isinstance(node.func, ast.Name) and name in ("max", "min"))
+    if isinstance(node.func, ast.Name):
+        is_symmetric = node.func.id in ("max", "min", "maximum", "minimum")
+    else:
+        is_symmetric = isinstance(node.func, ast.Attribute) and node.func.attr in ("maximum", "minimum")
     return not is_symmetric and ast.dump(node.args[0]) != ast.dump(node.args[1])
 
 

@@ -31,6 +31,15 @@ def test_damaged_results_are_named(tmp_path, text):
     assert "make them anew" in refused(tmp_path / "results", RESULTS)
 
 
+@pytest.mark.parametrize("text", ["null", "[]"])
+def test_results_of_another_program_are_no_results(tmp_path, text):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / RESULTS).write_text(text)
+    code, error = tiny.said("reproduce", "report", tmp_path / "results", "--out", tmp_path / "results")
+    assert code == 2
+    assert str(tmp_path / "results") in error
+
+
 @pytest.mark.parametrize("text", ["", "{}", DEEP, '[{"source": 3}]'])
 def test_damaged_examples_are_named(tmp_path, text):
     shutil.copytree(WHOLE, tmp_path / "results")
