@@ -102,9 +102,9 @@ def limit(sizes: dict[str, int], J: int, steps: int, beam: int) -> list[float]:
     once = [(J, E, 3 * H)] * 2 + [(1, H, 3 * H)] * 2 * J + [(J, A, A), (1, A, S)]  # rows, width, width of the product
     gru_and_attention = [(beam, E, 3 * S + E), (beam, S, 3 * S), (beam, S, A + 3 * S), (beam, A, 3 * S + E)]
     readout_and_switch = [(beam, S, E), (beam, A + S, S), (beam, S, S), (beam, S, 1), (beam, E, V)]
-    products = {shape: Products([torch.randn(shape[2], shape[1])], [None]) for shape in once}
+    products = {shape: Products((torch.randn(shape[2], shape[1]), None)) for shape in once}
     each_step = gru_and_attention + readout_and_switch  # of these no two share their weights
-    of_step = [Products([torch.randn(N, R)], [None]) for _, R, N in each_step]
+    of_step = [Products((torch.randn(N, R), None)) for _, R, N in each_step]
     of_line = [(products[shape], torch.randn(shape[:2])) for shape in once]
     of_line += [(product, torch.randn(beam, R)) for product, (_, R, _) in zip(of_step, each_step, strict=True)] * steps
     keys = torch.randn(1, J, A)

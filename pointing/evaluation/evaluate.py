@@ -38,6 +38,7 @@ from pointing.generation.glossary import Glossary, make_terms
 from pointing.generation.output import UNKNOWN, Output
 from pointing.model.exported import folder_of, is_exported
 from pointing.model.run import Run, load_run
+from pointing.system.files import resolved
 from pointing.system.progress import track
 from pointing.text.entities import Tagged
 from pointing.text.protected import Protector
@@ -105,9 +106,9 @@ def _deciding(text: Text) -> dict[str, Any]:
 def open_systems(paths: Sequence[str | Path], search: Search | None = None) -> list[System]:
     """Runs and files of hypotheses, each named by its folder or file, or by its path if two names are equal."""
     systems: list[System] = []
-    names = Counter(Path(path).resolve().name for path in paths)
+    names = Counter(resolved(path).name for path in paths)
     for path in map(Path, paths):
-        name = path.resolve().name if names[path.resolve().name] == 1 else str(path)
+        name = resolved(path).name if names[resolved(path).name] == 1 else str(path)
         name = name if all(name != system.name for system in systems) else f"{name} ({len(systems) + 1})"
         if path.is_dir() or is_exported(path):
             systems.append(System(name, load_run(path), search or Search(), None, path))

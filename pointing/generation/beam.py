@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ from pointing.text.vocabulary import EOS
 
 SHARE_AT_WORK = 0.75  # when no more of the sources are at work, the others are taken out of the tensors
 WORDS_BEYOND_RATIO = 10  # words that an output may have beyond max_ratio
+Length = TypeVar("Length", int, Tensor)
 
 
 @dataclass
@@ -156,7 +157,7 @@ class _Beam:
         log_p = self._allowed(ways)
         others = self._others(ways.choice, log_p) if self.choices else None
         total = self.total.unsqueeze(-1) + log_p  # (B, K, M)
-        score = total / self._norm(total.new_full((), length))
+        score = total / self._norm(length)
         if settings.coverage:
             self.log_attended = self.log_attended.logaddexp(log_l)
             missed = self.log_attended.clamp(max=0).masked_fill(~self.covered.unsqueeze(1), 0).sum(-1)
@@ -205,10 +206,10 @@ class _Beam:
             log_p = log_p.masked_fill(end & can_go_on, -math.inf)
         return log_p
 
-    def _norm(self, length: Tensor) -> Tensor:
+    def _norm(self, length: Length) -> Length | float:
         if self.settings.normalize == "none":
-            return torch.ones_like(length)
-        return length if self.settings.normalize == "dl4mt" else ((5 + length) / 6).pow(self.settings.alpha)
+            return 1.0
+        return length if self.settings.normalize == "dl4mt" else ((5 + length) / 6) ** self.settings.alpha
 
     def _others(self, choice: Tensor, log_p: Tensor) -> tuple[Tensor, Tensor]:
         """(B, K, N) the best choices of each hypothesis, and their log-probabilities."""

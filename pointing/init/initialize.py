@@ -23,7 +23,7 @@ from pointing.init.proposal import Proposal, propose
 from pointing.init.settings_text import settings_text
 from pointing.init.timing import seconds_per_update
 from pointing.settings_file import check_names, read_config
-from pointing.system.files import write_text
+from pointing.system.files import resolved, write_text
 from pointing.system.program import process_count
 from pointing.system.progress import say
 
@@ -142,7 +142,7 @@ def initialize(
 def settings_name(files: Sequence[Path]) -> str:
     """The settings file's name: strings.yaml for `strings.csv`, shop.yaml for `shop/train.en` and `shop/train.fr`."""
     first = files[0].with_suffix("") if files[0].suffix == ".gz" else files[0]
-    stem, folder = first.stem, first.resolve().parent.name
+    stem, folder = first.stem, resolved(first).parent.name
     return f"{folder if folder and _IS_TRAINING_PART.match(stem) else stem}.yaml"
 
 

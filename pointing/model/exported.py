@@ -15,7 +15,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from pointing.errors import Misuse
 from pointing.system.border import entering
-from pointing.system.files import whole_file
+from pointing.system.files import resolved, whole_file
 
 BEGINS = b"PK\x03\x04"  # a zip archive
 MOST_FILES, LONGEST_NAME = 50, 100
@@ -36,7 +36,7 @@ def folder_of(run: str | Path) -> Path:
     if not is_exported(path):
         return path
     about = path.stat()
-    return _unpacked(path.resolve(), about.st_mtime_ns, about.st_size)
+    return _unpacked(resolved(path), about.st_mtime_ns, about.st_size)
 
 
 @cache

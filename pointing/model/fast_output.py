@@ -41,25 +41,27 @@ class FastOutput:
     def __init__(self, output: PointerSoftmax) -> None:
         self.V, self.shortlist = output.words, output.shortlist
         self.switch = FastSwitch(output.switch) if isinstance(output.switch, Switch) else output.switch
-        self.all_words = None if self.shortlist is None else Products([self.shortlist.weight], [self.shortlist.bias])
+        self.all_words = None if self.shortlist is None else Products.of(self.shortlist)
 
     def logits(self, words: Tensor | None) -> Products | None:
         """The product that gives the logits of these words (C,), or of all; None without a shortlist."""
         if words is None or self.shortlist is None:
             return self.all_words
-        return Products([self.shortlist.weight[words]], [self.shortlist.bias[words]])
+        return Products((self.shortlist.weight[words], self.shortlist.bias[words]))
 
 
 class Sources(NamedTuple):
-    """What is known of the sources' positions before the first step."""
+    """What is known of the sources before the first step, for each hypothesis: (B, 1, …) or (B, K, …)."""
 
-    source_words: Tensor  # (B, J) word id, or V + first position; EOS at the source's end, NO_WORD at padding
-    first: Tensor  # (B, J) the first position that holds the same word
-    repeats: Tensor  # (B,) True if any word stands at two positions
-    column: Tensor  # (B, J) the word's column among the C competing words; 0 (EOS) if it has none
-    competes: Tensor  # (B, J) True if the word has a column
-    absent: Tensor  # (B, P) True for each entity placeholder that the source does not have
-    outside: Tensor  # (B, C) True for each competing word that is no candidate of this source; (B, 0) if all words are
+    word: Tensor  # (…, J) word id, or V + first position; EOS at the source's end, NO_WORD at padding
+    copied: Tensor  # (…, J) V + position
+    padding: Tensor  # (…, J)
+    first: Tensor  # (…, J) the first position that holds the same word
+    repeats: Tensor  # (…) True if any word stands at two positions
+    column: Tensor  # (…, J) the word's column among the C competing words; 0 (EOS) if it has none
+    no_column: Tensor  # (…, J) True if the word has none
+    not_best: Tensor  # (…, N) columns that are not among the best words: those of the source, and what it rules out
+    outside: Tensor  # (…, C) True for each competing word that is no candidate of this source; (…, 0) if all words are
 
 
 class Terms(NamedTuple):
@@ -103,11 +105,20 @@ class Routes:
             span = torch.searchsorted(self.ids, span.to(self.ids.device))
         self.placeholders = slice(*span.tolist())  # the columns of the placeholders, which are neighbours
         self.logits = output.logits(self.ids)
-        self.sources = self._sources(source_words, x_mask, candidates)
+        self._set(self._sources(source_words, x_mask, candidates))
 
     def keep_sources(self, live: Tensor) -> None:
         """Goes on with some sources only; `live` (N,) are their rows."""
-        self.sources = Sources(*(part[live] for part in self.sources))
+        self._set(Sources(*(part[live] for part in self.sources)))
+
+    def _set(self, sources: Sources) -> None:
+        self.sources, self.any_repeats = sources, bool(sources.repeats.any())
+
+    def _for_hypotheses(self, K: int) -> Sources:
+        """The sources for K hypotheses of each; nothing is copied."""
+        if self.sources.word.shape[1] != K:
+            self.sources = Sources(*(part[:, :1].expand(-1, K, *part.shape[2:]) for part in self.sources))
+        return self.sources
 
     def __call__(
         self,
@@ -122,9 +133,8 @@ class Routes:
         Where the model looks at one of the `terms`, it is drawn to what this is to be written as.
         """
         B, K, J = log_l.shape
-        switch = self.switch(evidence.flatten(0, 1)).view(B, K)  # the logit of d_t
-        word = self.sources.source_words.unsqueeze(1).expand(B, K, J)
-        choice = self.V + torch.arange(J, device=word.device).expand(B, K, J)
+        sources = self._for_hypotheses(K)
+        switch = self.switch(evidence.view(B * K, -1)).view(B, K)  # the logit of d_t
         by_position = F.logsigmoid(-switch).unsqueeze(-1) + exact(log_l)  # (B, K, J)
         log_d = F.logsigmoid(switch)
         known_terms = None
@@ -135,52 +145,56 @@ class Routes:
             pull = look * torch.where(known, PULL_TO_KNOWN, PULL)
             by_position = torch.logaddexp(by_position, log_d.unsqueeze(-1) + pull.log())
             log_d = log_d + torch.log1p(-pull.sum(-1))
-        by_positions, out = self._by_positions(by_position)
+        by_positions, out = self._by_positions(by_position, sources)
         if blocked is not None:
-            out = out | (word.unsqueeze(3) == blocked.unsqueeze(2)).any(3)
+            out = out | (sources.word.unsqueeze(3) == blocked.unsqueeze(2)).any(3)
         if self.logits is None:
-            return Continuations(by_positions.masked_fill(out, -math.inf), choice, word), torch.sigmoid(switch)
-        flat = exact(self.logits.all(readout.flatten(0, 1)))
+            ways = Continuations(by_positions.masked_fill(out, -math.inf), sources.copied, sources.word)
+            return ways, torch.sigmoid(switch)
+        flat = exact(self.logits.all(readout.view(B * K, -1)))
         logits = flat.view(B, K, -1)  # (B, K, C)
         if known_terms is not None:
             logits.scatter_add_(-1, *known_terms)  # and so in `flat`
         if self.ids is not None:
-            logits.masked_fill_(self.sources.outside.unsqueeze(1), -math.inf)  # and so in `flat`
+            logits.masked_fill_(sources.outside, -math.inf)  # and so in `flat`
         shift = (log_d - log_total(flat).view(B, K)).unsqueeze(-1)  # (B, K, 1)
-        column = self.sources.column.unsqueeze(1).expand(B, K, J)
-        by_shortlist = (shift + logits.gather(-1, column)).masked_fill(
-            ~self.sources.competes.unsqueeze(1), -math.inf
-        )  # (B, K, J)
-        choice = torch.where(by_shortlist >= by_position, word, choice)
+        by_shortlist = (shift + logits.gather(-1, sources.column)).masked_fill_(sources.no_column, -math.inf)
+        choice = torch.where(by_shortlist >= by_position, sources.word, sources.copied)
         joined = torch.logaddexp(by_shortlist, by_positions) if self.marginal else by_shortlist.maximum(by_position)
-        log_w, best_word = self._best_words(logits, column, blocked)
-        parts = ((shift + log_w, joined.masked_fill(out, -math.inf)), (best_word, choice), (best_word, word))
-        return Continuations(*(torch.cat(pair, -1) for pair in parts)), torch.sigmoid(switch)
+        log_w, best_word = self._best_words(logits, sources, blocked)
+        log_p = torch.cat([shift + log_w, joined.masked_fill_(out, -math.inf)], -1)
+        choice, word = torch.cat([best_word, choice], -1), torch.cat([best_word, sources.word], -1)
+        return Continuations(log_p, choice, word), torch.sigmoid(switch)
 
     def _sources(self, source_words: Tensor, x_mask: Tensor, candidates: Tensor | None) -> Sources:
-        word = source_words.masked_fill(~x_mask, NO_WORD)
+        padding = ~x_mask
+        word = source_words.masked_fill(padding, NO_WORD)
         first = (word.unsqueeze(2) == word.unsqueeze(1)).to(torch.uint8).argmax(2)
+        position = torch.arange(word.shape[1], device=word.device)
+        repeats = ((first != position) & x_mask).any(1)
         column = self._column(word)
-        competes = x_mask & ((column != 0) | (source_words == EOS))
+        no_column = padding | ((column == 0) & (source_words != EOS))
         placeholder = torch.arange(self.placeholders.start, self.placeholders.stop, device=word.device)
-        absent = (column.unsqueeze(2) != placeholder).all(1)
-        repeats = ((first != torch.arange(first.shape[1], device=first.device)) & x_mask).any(1)
+        held = (column.unsqueeze(2) == placeholder).any(1)  # (B, P) True for each that the source has
+        unk = column.new_full((len(column), 1), UNK if not self.unk else 0)  # column 0 is never among the best words
+        not_best = torch.cat([column, unk, placeholder.expand_as(held).masked_fill(held, 0)], 1)
         outside = x_mask.new_ones(len(x_mask), 0 if self.ids is None else len(self.ids))
         if self.ids is not None and candidates is not None:
             outside.scatter_(1, torch.searchsorted(self.ids, candidates), False)
             outside[:, [EOS, UNK]] = False  # the first two columns, always
-        return Sources(word, first, repeats, column, competes, absent, outside)
+        copied = (self.V + position).expand_as(word)
+        parts = word, copied, padding, first, repeats, column, no_column, not_best, outside
+        return Sources(*(part.unsqueeze(1) for part in parts))
 
-    def _by_positions(self, by_position: Tensor) -> tuple[Tensor, Tensor]:
+    def _by_positions(self, by_position: Tensor, sources: Sources) -> tuple[Tensor, Tensor]:
         """The log-probability of all positions with the same word, (B, K, J), and the positions that are left out.
 
         Left out are padding and, of several positions with the same word, all but the most probable one.
         """
-        padding = (self.sources.source_words == NO_WORD).unsqueeze(1).expand_as(by_position)
-        if not bool(self.sources.repeats.any()):
+        padding, first = sources.padding, sources.first
+        if not self.any_repeats:
             return by_position, padding
         J = by_position.shape[-1]
-        first = self.sources.first.unsqueeze(1).expand_as(by_position)
         position = torch.arange(J, device=by_position.device)
         largest = torch.full_like(by_position, -math.inf).scatter_reduce(-1, first, by_position, "amax")
         largest = largest.gather(-1, first)
@@ -192,12 +206,9 @@ class Routes:
         total = torch.zeros_like(by_position).scatter_add(-1, first, (by_position - finite).exp()).gather(-1, first)
         return finite + total.log(), padding | (winner != position)
 
-    def _best_words(self, logits: Tensor, column: Tensor, blocked: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _best_words(self, logits: Tensor, sources: Sources, blocked: Tensor | None) -> tuple[Tensor, Tensor]:
         """The best words (B, K, best) that the source does not hold, by their logits, which are overwritten."""
-        logits.scatter_(-1, column, -math.inf)
-        if not self.unk:
-            logits[..., UNK] = -math.inf
-        logits[..., self.placeholders].masked_fill_(self.sources.absent.unsqueeze(1), -math.inf)
+        logits.scatter_(-1, sources.not_best, -math.inf)
         if blocked is not None:
             logits.scatter_(-1, self._column(blocked), -math.inf)
         value, word = top(logits, min(self.best, logits.shape[-1]))
@@ -228,7 +239,8 @@ def top(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
         value, order = top(x.gather(-1, column), k)
         return value, column.gather(-1, order)
     value, order = x.topk(min(k + 1, x.shape[-1]), -1)  # one more than k, to see whether the last one has an equal
-    if bool((value[..., 1:] - value[..., :-1] == 0).any()):  # -inf - -inf is no number, and so no equal
+    best = value.cpu().numpy()  # quicker than torch with so few numbers
+    if ((best[..., 1:] == best[..., :-1]) & (best[..., 1:] > -math.inf)).any():
         value, order = torch.sort(x, dim=-1, descending=True, stable=True)  # ten times as slow, and seldom needed
     return value[..., :k], order[..., :k]
 
@@ -242,11 +254,6 @@ def log_total(logits: Tensor) -> Tensor:
     if logits.is_cuda:
         return logits.logsumexp(-1)
     at_a_time = max(1, LOGITS_IN_CACHE // logits.shape[1])
-    buffer = torch.empty_like(logits[:at_a_time])
-    largest, largest_p = logits.new_empty(len(logits)), logits.new_empty(len(logits))
-    for start in range(0, len(logits), at_a_time):
-        rows = slice(start, min(start + at_a_time, len(logits)))
-        torch.amax(logits[rows], 1, out=largest[rows])
-        p = torch.softmax(logits[rows], 1, out=buffer[: rows.stop - start])
-        torch.amax(p, 1, out=largest_p[rows])
-    return largest.sub_(largest_p.log_())
+    if at_a_time < len(logits):
+        return torch.cat([log_total(rows) for rows in logits.split(at_a_time)])
+    return logits.amax(1).sub_(torch.softmax(logits, 1).amax(1).log_())

@@ -24,7 +24,8 @@ _HAS_ONEDNN = torch.backends.mkldnn.is_available() and all(
 class Products:
     """x → W x + b for several W (N, R) and b at once, from x (M, R), for as long as the weights stay as they are."""
 
-    def __init__(self, weights: list[Tensor], biases: list[Tensor | None]) -> None:
+    def __init__(self, *layers: tuple[Tensor, Tensor | None]) -> None:
+        weights, biases = zip(*layers, strict=True)
         self.widths = [len(weight) for weight in weights]
         parts = [w.new_zeros(len(w)) if b is None else b for w, b in zip(weights, biases, strict=True)]
         weight, self.bias = torch.cat(weights).detach(), torch.cat(parts).detach()
@@ -36,7 +37,7 @@ class Products:
 
     @classmethod
     def of(cls, layer: nn.Linear) -> Products:
-        return cls([layer.weight], [layer.bias])
+        return cls((layer.weight, layer.bias))
 
     def all(self, x: Tensor) -> Tensor:
         """All products side by side, (M, N)."""
@@ -58,12 +59,13 @@ class FastSwitch:
 
     def __init__(self, switch: Switch) -> None:
         self.layers = [Products.of(layer) for layer in switch.layers if isinstance(layer, nn.Linear)]
-        self.last, self.activation = Products.of(switch.last), switch.activation
-        self.residual, self.inverse_temperature = switch.residual, switch.inverse_temperature
+        beta = switch.inverse_temperature
+        self.last, self.bias = (beta * switch.last.weight).detach(), (beta * switch.last.bias).detach()
+        self.activation, self.residual = switch.activation, switch.residual
 
     def __call__(self, evidence: Tensor) -> Tensor:
         a = evidence
         for k, layer in enumerate(self.layers):
             upper = self.activation(layer.all(a))
             a = upper + a if self.residual and k > 0 else upper
-        return self.inverse_temperature * exact(self.last.all(a)).squeeze(-1)
+        return exact(a.mul(self.last).sum(-1).add_(self.bias))  # quicker than a product

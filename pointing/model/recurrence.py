@@ -61,7 +61,7 @@ def step(gates: Tensor, recurrent: Tensor, s: Tensor) -> Tensor:
     """One step of a GRU in search, from gates = W x + b, recurrent = U s + b (…, 3S) and s (…, S)."""
     S = s.shape[-1]
     reset, update = torch.sigmoid(gates[..., : 2 * S] + recurrent[..., : 2 * S]).chunk(2, -1)
-    return torch.lerp(tanh_(torch.addcmul(gates[..., 2 * S :], reset, recurrent[..., 2 * S :])), s, update)
+    return torch.lerp(torch.tanh(torch.addcmul(gates[..., 2 * S :], reset, recurrent[..., 2 * S :])), s, update)
 
 
 class _GRU(torch.autograd.Function):

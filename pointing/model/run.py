@@ -34,7 +34,7 @@ from pointing.model.transformer import Transformer
 from pointing.model.unfilled import Unfilled
 from pointing.settings_file import found_files, read_settings
 from pointing.system.border import MANIFEST, check_file, check_regular, entering
-from pointing.system.files import whole_file, write_text
+from pointing.system.files import resolved, whole_file, write_text
 from pointing.system.manifest import announce, describe
 from pointing.text.vocabulary import MOST_PLACEHOLDERS, Vocabulary
 
@@ -140,7 +140,7 @@ def _places_of_files(folder: Path) -> list[Path]:
 
     They were written where the run was trained: here, or in a folder above the run's own, as in `runs/name`.
     """
-    here, above = Path(), list(folder.resolve().parents)[:-1]
+    here, above = Path(), list(resolved(folder).parents)[:-1]
     return [here, *above] if Path.cwd() in above else [*above, here]
 
 

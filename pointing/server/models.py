@@ -19,6 +19,7 @@ from pointing.generation.generator import Generator
 from pointing.model.exported import folder_of
 from pointing.model.run import load_run
 from pointing.server.limits import Refused
+from pointing.system.files import resolved
 from pointing.text.languages import language_scores, main_language
 
 EXAMPLES, LONGEST_EXAMPLE = 40, 200  # lines for the page's example button; characters of one
@@ -166,7 +167,7 @@ class Models:
 
 
 def _free_name(folder: Path, models: Sequence[Model]) -> str:
-    name = folder_of(folder).resolve().name
+    name = resolved(folder_of(folder)).name
     taken = {model.name for model in models}
     return next(each for each in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if each not in taken)
 

@@ -18,7 +18,7 @@ from pointing.model.exported import folder_of, pack
 from pointing.model.run import CONFIDENCE, MODEL, SETTINGS, load_run, own_files, run_settings
 from pointing.sharing.card import Known, card
 from pointing.system.border import MANIFEST
-from pointing.system.files import check_folder, keep_apart, whole_folder
+from pointing.system.files import check_folder, keep_apart, resolved, whole_folder
 from pointing.system.manifest import describe, problems
 
 CARD, SCORES = "README.md", "results.json"
@@ -48,7 +48,7 @@ def save_pretrained(run: str | Path, folder: str | Path, name: str | None = None
     if out.exists() and (not out.is_dir() or any(each.name not in FILES for each in out.iterdir())):
         raise Misuse("there is something else in this place: give a new folder, or one that was exported before", out)
     with whole_folder(out) as part:
-        fill(Path(run), part, name or out.resolve().name)
+        fill(Path(run), part, name or resolved(out).name)
     return out
 
 

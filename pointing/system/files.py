@@ -144,6 +144,11 @@ def check_folder(path: str | Path, folder: Path | None = None) -> None:
         raise Misuse(f"cannot be written: {folder} is no folder that may be written to", path)
 
 
+def resolved(path: str | Path) -> Path:
+    """The path without links and `..`; `Path.resolve` fails at a loop of links before Python 3.13."""
+    return Path(os.path.realpath(path))
+
+
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`, to write to. It is renamed to `path` if the block ends well, else removed.
@@ -171,7 +176,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
     Its files are on the disk before. One process at a time may do this. See also `finish_replacing`.
     """
-    path = Path(path).resolve()
+    path = resolved(path)
     with _explain_disk_errors(path), sole_writer(path, path.with_name(f".{path.name}.lock")):
         _remove_left_behind(path)
         part = _part(path)
@@ -222,11 +227,11 @@ def keep_apart(
 
     Every command asks here before it begins.
     """
-    inputs = {Path(os.path.realpath(path)): path for path in reads if path is not None}
+    inputs = {resolved(path): path for path in reads if path is not None}
     for path in writes:
         if path is None:
             continue
-        target = Path(os.path.realpath(path))
+        target = resolved(path)
         for real, name in inputs.items():
             is_inside = target.is_dir() and real.is_relative_to(target)
             if real == target or is_inside or (real.is_file() and target.is_file() and real.samefile(target)):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pointing.errors import Misuse
+from pointing.errors import Failure, Misuse
 from pointing.model.run import METRICS, check_is_run
 from pointing.system.border import read_bytes
 from pointing.system.files import write_text
@@ -28,24 +30,31 @@ class Journal:
         earlier = [event for event in read_journal(folder) if event["update"] <= update]
         write_text(self.path, "".join(json.dumps(event) + "\n" for event in earlier))
         self.file = self.path.open("a", encoding="utf-8")
-        self.board = _tensorboard(folder / "tensorboard", update)
+        self.events = folder / "tensorboard"
+        with _written(self.events):
+            self.board = _tensorboard(self.events, update)
 
     def note(self, event: str, update: int, numbers: Mapping[str, Any]) -> None:
         """Writes one event. TensorBoard gets its numbers too, under names such as validation/switch_accuracy."""
-        self.file.write(json.dumps({"event": event, "update": update, **numbers}) + "\n")
-        self.file.flush()
+        with _written(self.path):
+            self.file.write(json.dumps({"event": event, "update": update, **numbers}) + "\n")
+            self.file.flush()
         if self.board is not None:
-            for name, number in _flat(numbers):
-                self.board.add_scalar(f"{event}/{name}", number, update)
+            with _written(self.events):
+                for name, number in _flat(numbers):
+                    self.board.add_scalar(f"{event}/{name}", number, update)
 
     def keep(self) -> None:
         """Waits until all events are on the disk: a checkpoint must not know of more than the journal."""
-        os.fsync(self.file.fileno())
+        with _written(self.path):
+            os.fsync(self.file.fileno())
 
     def close(self) -> None:
-        self.file.close()
+        with suppress(OSError):  # each event was written when it was noted; one that could not be was said then
+            self.file.close()
         if self.board is not None and self.path.exists():  # else the folder is gone, and the board's files with it
-            self.board.close()
+            with _written(self.events):
+                self.board.close()
 
 
 def read_journal(folder: Path) -> list[dict[str, Any]]:
@@ -93,6 +102,15 @@ def _flat(numbers: Mapping[str, Any]) -> list[tuple[str, float]]:
     return flat
 
 
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """A full disk, and whatever else keeps the journal from being written, is said in a line."""
+    try:
+        yield
+    except OSError as error:
+        raise Failure(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
 def _tensorboard(folder: Path, update: int) -> Any:
     """A writer of TensorBoard events, or None if TensorBoard, an optional extra, is not installed."""
     try:
@@ -100,4 +118,11 @@ def _tensorboard(folder: Path, update: int) -> Any:
     except ImportError:
         say("(no TensorBoard events: pip install 'pointing[tensorboard]' for them; metrics.jsonl has the same numbers)")
         return None
+    threading.excepthook = _unless_of_tensorboard
     return SummaryWriter(str(folder), purge_step=update + 1 if update else None)
+
+
+def _unless_of_tensorboard(args: threading.ExceptHookArgs) -> None:
+    """Prints the error of a thread. TensorBoard's keeps it for the next call, which raises it, and prints none."""
+    if not (type(args.thread).__module__.startswith("tensorboard.") and isinstance(args.exc_value, OSError)):
+        threading.__excepthook__(args)

@@ -32,7 +32,7 @@ from pointing.model.run import (
     write_tensors,
 )
 from pointing.settings_file import named_files
-from pointing.system.files import keep_apart
+from pointing.system.files import keep_apart, resolved
 from pointing.system.locks import Lock, sole_writer
 from pointing.system.progress import Progress, progress, say
 from pointing.system.world import Processes, processes
@@ -67,7 +67,7 @@ def train(
         begins_with = read_start(start, keep_vocabulary, folder, config)
         if not resume:
             check_free(folder)
-        if folder.resolve() == corpus.resolve():
+        if resolved(folder) == resolved(corpus):
             raise Misuse("a run and its corpus need a folder each: choose others with --out and --corpus", folder)
         base = begins_with.base if begins_with is not None else resumed_vocabularies(folder) if resume else None
         prepared = _first_process_first(world, lambda: prepare(config, corpus, base=base)[0])

@@ -12,6 +12,7 @@ from pointing.errors import Misuse
 from pointing.model.exported import folder_of
 from pointing.model.run import SETTINGS, STARTED_FROM, STATE, Run, load_lexicon, load_run, run_settings
 from pointing.system.border import entering, read_object
+from pointing.system.files import resolved
 from pointing.training.state import dotted_keys
 from pointing.training.taken import Taken
 
@@ -60,7 +61,7 @@ def vocabularies(start: Path | None, keep_vocabulary: bool) -> Base | None:
 
 
 def _own_corpus(folder: Path) -> Path:
-    return Path("corpora") / folder.resolve().name
+    return Path("corpora") / resolved(folder).name
 
 
 class Start(NamedTuple):
@@ -89,7 +90,7 @@ def read_start(start: Path | None, keep_vocabulary: bool, folder: Path, config: 
     base = vocabularies(start, keep_vocabulary)
     if start is None or base is None:
         return None
-    if start.resolve() == folder.resolve():
+    if resolved(start) == resolved(folder):
         raise Misuse("a new run needs a folder of its own, not that of --from: choose one with --out", folder)
     base.check(config)
     run = load_run(start)

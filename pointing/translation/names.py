@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pointing.errors import Misuse
-from pointing.system.files import check_folder, keep_apart
+from pointing.system.files import check_folder, keep_apart, resolved
 
 
 def output_paths(
@@ -17,7 +17,7 @@ def output_paths(
     """Of each file where its translation goes. What cannot be written there is said before any work."""
     if in_place and out is not None:
         raise Misuse("--in-place writes into the files themselves: leave out -o, or leave out --in-place")
-    if len(set(map(os.path.realpath, files))) < len(files):
+    if len(set(map(resolved, files))) < len(files):
         raise Misuse("the same file is given twice")
     if out == Path("-"):
         raise Misuse("files are not written to standard output: give a name or a folder with -o")
@@ -31,9 +31,9 @@ def output_paths(
         check_writable(output, out)
     if not in_place:
         keep_apart(files, outputs.values(), "give another name with -o, or write into the file itself with --in-place")
-    first: dict[str, Path] = {}
+    first: dict[Path, Path] = {}
     for file, output in outputs.items():
-        if (other := first.setdefault(os.path.realpath(output), file)) is not file:
+        if (other := first.setdefault(resolved(output), file)) is not file:
             raise Misuse(f"{other} and {file} would both be written to {output}: translate them one by one")
     return outputs
 
@@ -91,4 +91,4 @@ def check_writable(path: Path, new_folder: Path | None = None) -> None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+    return resolved(one) == resolved(other)

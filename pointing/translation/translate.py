@@ -21,7 +21,7 @@ from pointing.generation.command import load_generator
 from pointing.generation.glossary import Mode
 from pointing.model.run import own_files, run_settings
 from pointing.system.border import read_bytes
-from pointing.system.files import keep_apart, whole_file
+from pointing.system.files import keep_apart, resolved, whole_file
 from pointing.system.progress import say
 from pointing.text.protected import PRESETS, Protector
 from pointing.translation.filling import Filler, Result, Translates, provenance
@@ -167,14 +167,14 @@ def without_rejected(document: Po, results: list[Result], options: Options) -> l
 def write(document: Document, results: Sequence[Result], output: Path, options: Options) -> None:
     """Writes the file, whole or not at all; if its original has changed meanwhile, nothing."""
     data = contents(document, results, options)
-    target = Path(os.path.realpath(output))  # a link stays a link
+    target = resolved(output)  # a link stays a link
     with whole_file(target) as part:
         part.write_bytes(data)
         if target.exists():
             part.chmod(stat.S_IMODE(target.stat().st_mode))
         with part.open("rb") as file:
             os.fsync(file.fileno())
-        if target == Path(os.path.realpath(document.path)) and read_bytes(document.path) != document.data:
+        if target == resolved(document.path) and read_bytes(document.path) != document.data:
             raise Failure(f"{document.path}: was changed by somebody while it was translated; it stays as it is now")
 
 

@@ -177,3 +177,11 @@ def test_whatever_is_wrong_is_one_line_and_nothing_is_written(pointing, tmp_path
     assert err.startswith(f"pointing: {name}:")
     assert len(err.splitlines()) == 1
     assert sorted(tmp_path.iterdir()) == sorted(before)
+
+
+def test_init_of_a_loop_of_links_is_one_line(pointing):
+    Path("x.csv").symlink_to("x.csv")
+    code, out, err = pointing("init", "x.csv")
+    assert (code, out) == (2, "")
+    assert err.startswith("pointing: x.csv: ")
+    assert err.count("\n") == 1

@@ -17,6 +17,7 @@ from pointing.system.files import (
     keep_apart,
     read_lines,
     read_text,
+    resolved,
     whole_file,
     whole_folder,
     write_text,
@@ -256,3 +257,10 @@ def test_what_is_read_is_not_written_over_by_any_name(tmp_path):
     keep_apart([text, tmp_path / "not there"], [tmp_path / "new", tmp_path / "folder", None])
     with pytest.raises(Misuse, match="which is read"):
         keep_apart([tmp_path / "not there"], [tmp_path / "not there"])
+
+
+def test_a_loop_of_links_is_a_path_like_others(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "link").symlink_to("there")
+    assert resolved(tmp_path / "loop").name == "loop"
+    assert resolved(tmp_path / "x" / ".." / "link") == tmp_path.resolve() / "there"

@@ -1,7 +1,11 @@
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from pointing.errors import Failure
 from pointing.model.run import METRICS
 from pointing.training import journal
 from pointing.training.journal import Journal, read_journal
@@ -68,3 +72,36 @@ def test_lines_are_json_to_others_too(tmp_path):
     write(tmp_path, [1])
     for line in (tmp_path / METRICS).read_text().splitlines():
         json.loads(line, parse_constant=pytest.fail)
+
+
+def test_a_full_disk_is_said_in_a_line(tmp_path):
+    some = Journal(tmp_path)
+    some.file.close()
+    some.file = Path("/dev/full").open("w")  # noqa: SIM115 - the journal closes it
+    with pytest.raises(Failure) as error:
+        some.note("training", 1, {})
+    assert str(error.value) == f"{tmp_path / METRICS}: cannot be written: No space left on device"
+    some.close()
+
+
+NO_ROOM = """
+import resource, sys, threading
+from pathlib import Path
+from pointing.errors import Failure
+from pointing.training.journal import Journal
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))  # less than a first event takes
+try:
+    Journal(Path(sys.argv[1]))
+except Failure as error:
+    print(error)
+for thread in threading.enumerate():
+    if thread is not threading.current_thread():
+        thread.join()
+"""
+
+
+def test_tensorboard_without_room_prints_no_traceback(tmp_path):
+    pytest.importorskip("tensorboard")
+    process = subprocess.run([sys.executable, "-c", NO_ROOM, tmp_path], capture_output=True, text=True, check=True)
+    assert process.stdout == f"{tmp_path / 'tensorboard'}: cannot be written: File too large\n"
+    assert "Traceback" not in process.stderr
