@@ -169,6 +169,14 @@ def test_pointer_network_is_the_layer_that_always_points():
     assert all(name.startswith("network.") for name, _ in layer.named_parameters())
 
 
+def test_a_layer_that_always_points_never_writes_a_word():
+    layer = PointerSoftmax(V, R, AlwaysPoint()).double()
+    readout, evidence, log_l, *_ = inputs()
+    words, nowhere = torch.full((B, T), 3), torch.full((B, J), V)
+    assert (layer.log_likelihood(readout, evidence, log_l, words) == -INF).all()
+    assert (layer.log_marginal(readout, evidence, log_l, nowhere, words) == -INF).all()
+
+
 def test_what_has_no_way_at_all_has_a_gradient_of_zero():
     x = torch.tensor([[-math.inf] * 3, [0.0, math.log(3), -math.inf]], requires_grad=True)
     total = _logsumexp(x)

@@ -40,7 +40,10 @@ ROOT = Path(__file__).parent.parent
 GOAL = 0.9  # of the mutants of each module that tests notice
 SECONDS = 100  # of processor time, for the tests of several modules
 TESTS = {  # the module's own stand first
-    "pointer_softmax": ["test_pointer_softmax.py", "model/test_loss.py", "model/test_seq2seq.py"],
+    "pointer_softmax": [
+        *("test_pointer_softmax.py", "test_layer_checks.py"),
+        *("model/test_loss.py", "model/test_seq2seq.py"),
+    ],
     "model/loss": ["model/test_loss.py", "model/test_kinds.py", "training/test_validation.py"],
     "generation/beam": [
         *("generation/test_beam.py", "generation/test_spans.py", "generation/test_choices.py"),

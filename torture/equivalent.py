@@ -4,6 +4,9 @@ Module → (before, after) → reason. They are left out of the count of `broken
 """
 
 LARGER = "any number that no word has will do"
+FIRST_STEP = "before the first step there is no last word, and nothing looks at it"
+ALL_OF_THEM = "where all continuations fit into the beam, both ways take all of them"
+SORTED = "the words are sorted, whichever come first"
 PIECES = "pieces of any size give the same numbers; this size is the quickest"
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     "corpus/pointers": {
@@ -12,6 +15,14 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
             "int(max(source.words.max(), words.max(initial=0))) + 2",
         ): LARGER
     },
+    "generation/beam": {
+        (
+            "torch.empty(B, 1, dtype=torch.long, device=device)",
+            "torch.empty(B, 2, dtype=torch.long, device=device)",
+        ): FIRST_STEP,
+        ("settings.beam > K * M", "settings.beam >= K * M"): ALL_OF_THEM,
+    },
+    "pointer_softmax": {("_different(candidates, word)", "_different(word, candidates)"): SORTED},
     "training/optimizers": {
         ("2 ** 16", "3 ** 16"): PIECES,
         ("2 ** 16", "2 ** 17"): PIECES,

@@ -15,6 +15,7 @@ from pointing.corpus.batches import candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation import beam
+from pointing.model.encoder import Reads
 from pointing.model.fast_output import FastOutput, Routes, top
 from pointing.model.seq2seq import Seq2Seq
 from pointing.text.vocabulary import EOS, FIRST, UNK
@@ -129,6 +130,41 @@ def test_stepwise_scores_are_the_teacher_forced_scores_of_the_same_choices(outpu
             np.testing.assert_allclose(one.location, log_l[0].exp().detach())
             np.testing.assert_allclose(one.d, torch.sigmoid(model.output.switch(evidence))[0].detach())
             assert one.score == pytest.approx(float(one.log_p.sum()) / len(one.choices))
+
+
+def test_forms_are_the_models_own_of_the_words_of_each_hypothesis():
+    torch.manual_seed(0)
+    model = Seq2Seq(Model(embedding=E, hidden=S, encoder=3), X, V, reads=Reads(forms=True)).double().eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, 0, 0.8)
+    batch = batch_of(*SOURCES)
+    batch = batch._replace(x_form=torch.zeros_like(batch.x))
+    seen = set()
+    for row, hypotheses in enumerate(search(model, batch, Search(beam=4, nbest=2, max_length=12))):
+        for hypothesis in hypotheses:
+            source = [part[row : row + 1] for part in (batch.x, batch.x_mask)]
+            y = torch.tensor([names_of(hypothesis, batch.source_words[row])])
+            with torch.no_grad():
+                readout = model(*source, y, batch.x_form[row : row + 1]).readout
+                expected = model.form_logits(readout, *source, y).argmax(-1)[0]
+            assert hypothesis.forms.tolist() == expected.tolist()
+            seen |= set(hypothesis.forms.tolist())
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize("choices", [3, 200])
+def test_the_best_choices_of_each_step_are_those_of_the_whole_f_t(choices):
+    model, batch = make(), batch_of(*SOURCES)
+    settings = Search(beam=3, max_length=6, max_ratio=None, allow_unk=True)
+    for row, (hypothesis, *_) in enumerate(search(model, batch, settings, choices=choices)):
+        assert hypothesis.others.shape == hypothesis.log_p_others.shape == (len(hypothesis.choices), choices)
+        log_f = log_f_of(model, batch, row, names_of(hypothesis, batch.source_words[row]))
+        for t, (other, log_p) in enumerate(zip(hypothesis.others, hypothesis.log_p_others, strict=True)):
+            assert (np.diff(log_p[log_p > -math.inf]) <= 0).all()
+            assert log_p[0] == pytest.approx(log_f[t].max().item(), abs=1e-9)
+            for choice, value in zip(other[log_p > -math.inf], log_p[log_p > -math.inf], strict=True):
+                assert value == pytest.approx(log_f[t, choice].item(), abs=1e-9)
+            assert choices == 3 or log_p[-1] == -math.inf  # there are not 200
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
