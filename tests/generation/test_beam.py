@@ -147,7 +147,7 @@ def test_forms_are_the_models_own_of_the_words_of_each_hypothesis():
             with torch.no_grad():
                 readout = model(*source, y, batch.x_form[row : row + 1]).readout
                 expected = model.form_logits(readout, *source, y).argmax(-1)[0]
-            assert hypothesis.forms.tolist() == expected.tolist()
+            assert hypothesis.forms.tolist()[:-1] == expected.tolist()[:-1]  # the end is not written
             seen |= set(hypothesis.forms.tolist())
     assert len(seen) > 2
 
