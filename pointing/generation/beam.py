@@ -109,9 +109,7 @@ class _Step(NamedTuple):
 class _Beam:
     """The K best hypotheses of each source, and how they came about."""
 
-    def __init__(
-        self, settings: Search, batch: Batch, locations: bool, spans: Spans | None = None, choices: int = 0
-    ) -> None:
+    def __init__(self, settings: Search, batch: Batch, locations: bool, spans: Spans | None, choices: int) -> None:
         self.settings, self.locations, self.spans, self.choices = settings, locations, spans, choices
         (B, J), device = batch.x_mask.shape, batch.x.device
         length = batch.x_mask.sum(1) - 1  # without the end of sentence
@@ -125,7 +123,7 @@ class _Beam:
         self.covered = batch.x_mask & (batch.source_words != EOS)  # (B, J), the positions of the coverage penalty
         # Of each hypothesis, one of each source at the first step and K from the second step on:
         self.total = torch.zeros(B, 1, device=device)  # log-probability so far
-        self.score = torch.zeros(B, 1, device=device)  # the same, normalised
+        self.score = self.total  # the same, normalised
         self.ended = torch.zeros(B, 1, dtype=torch.bool, device=device)
         self.last = torch.empty(B, 1, dtype=torch.long, device=device)  # the last word
         self.words = torch.empty(B, 1, 0, dtype=torch.long, device=device)  # all words, for blocking n-grams
