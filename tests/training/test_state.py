@@ -244,6 +244,10 @@ def done(place, tmp_path):
             {"training": {"seed": 2, "learning_rate": 0.02}},
             "learning_rate was 0.01, is 0.02, training.seed was 1, is 2",
         ),
+        (  # three are enough to see why
+            {"model": {"hidden": 12}, "training": {"batch": 9, "clip": None, "learning_rate": 0.02}},
+            "training.clip was 1.0, is None; start a new run",
+        ),
     ],
 )
 def test_changed_settings_are_misuse(place, done, change, said, monkeypatch, capsys):
@@ -323,6 +327,12 @@ def test_a_run_begins_with_nothing_counted():
     counted = asdict(State())
     assert counted.pop("best") == float("inf")
     assert not any(counted.values())
+
+
+def test_a_run_is_unmeasured_until_it_has_changed_or_measured_its_weights():
+    assert State().is_unmeasured
+    assert not State(update=1).is_unmeasured
+    assert not State(best=2.0).is_unmeasured
 
 
 def test_a_run_is_not_started_over_by_mistake(place, done):
