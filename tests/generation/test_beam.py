@@ -15,6 +15,7 @@ from pointing.corpus.batches import candidates_by_source
 from pointing.corpus.examples import Batch
 from pointing.errors import Misuse
 from pointing.generation import beam
+from pointing.model import fast_output
 from pointing.model.encoder import Reads
 from pointing.model.fast_output import FastOutput, Routes, top
 from pointing.model.seq2seq import Seq2Seq
@@ -403,13 +404,26 @@ def test_the_fast_output_is_the_layers_own_f_t(output, ranking):
             np.testing.assert_allclose(log_p, log_f[row, 0][choice])
 
 
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=900), st.integers(1, 4))
-def test_top_takes_the_first_of_equals(values, k):
+@pytest.mark.parametrize("few", [0, 10**6])  # with blocks, and without
+@given(st.lists(st.integers(-40, 40), min_size=1, max_size=900), st.integers(1, 4))
+def test_top_takes_the_first_of_equals(few, values, k):
     k = min(k, len(values))
-    value, place = top(torch.tensor([values], dtype=torch.float32), k)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fast_output, "FEW_NUMBERS", few)
+        value, place = top(torch.tensor([values], dtype=torch.float32), k)
     expected = sorted(range(len(values)), key=lambda i: (-values[i], i))[:k]
     assert place[0].tolist() == expected
     assert value[0].tolist() == [values[i] for i in expected]
+
+
+@pytest.mark.parametrize("N", [161, 320, 352, 353, 5000])
+def test_top_of_many_numbers_is_that_of_all_sorted(N):
+    x = torch.randn(7, 400, N, generator=torch.Generator().manual_seed(N))  # so many that they are looked at in blocks
+    x[0, :, 5:] = -math.inf
+    x[1] = x[1].sort().values
+    value, place = top(x, 5)
+    torch.testing.assert_close(value, x.sort(-1, descending=True).values[..., :5], rtol=0, atol=0)
+    torch.testing.assert_close(x.gather(-1, place), value, rtol=0, atol=0)
 
 
 def test_settings_that_do_not_fit_together_are_refused():
