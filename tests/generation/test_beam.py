@@ -416,6 +416,13 @@ def test_top_takes_the_first_of_equals(few, seed, N, k, different):
     assert value[0].tolist() == [values[i] for i in expected]
 
 
+def test_the_first_of_equals_may_lie_in_a_block_whose_largest_is_smaller(monkeypatch):
+    monkeypatch.setattr(fast_output, "FEW_NUMBERS", 0)
+    x = torch.zeros(1, 400)
+    x[0, [70, 80, 3]] = torch.tensor([9.0, 5.0, 5.0])
+    assert top(x, 2)[1].tolist() == [[70, 3]]
+
+
 @pytest.mark.parametrize("N", [161, 320, 352, 353, 5000])
 def test_top_of_many_numbers_is_that_of_all_sorted(N):
     x = torch.randn(7, 400, N, generator=torch.Generator().manual_seed(N))  # so many that they are looked at in blocks
