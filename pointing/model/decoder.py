@@ -84,6 +84,9 @@ class Decoder(Protocol):
 @contextmanager
 def not_training(model: nn.Module) -> Iterator[None]:
     """Evaluation mode, without dropout and noise; afterwards the model is in the mode that it was in before."""
+    if not any(part.training for part in model.modules()):  # looking is quicker than telling each part
+        yield
+        return
     training = model.training
     model.eval()
     try:
