@@ -19,8 +19,9 @@ import numpy as np
 from pointing.config import Data, HeldOut, Parallel, Table
 from pointing.corpus.held_out import LEFT_OUT, TRAIN, Parts, hashes, hold_out, text_key
 from pointing.documents.columns import Wanted
-from pointing.documents.pairs import read_pairs
+from pointing.documents.pairs import Read, read_pairs
 from pointing.errors import Misuse
+from pointing.system.border import read_bytes
 from pointing.system.digests import Digests
 from pointing.system.files import about_lines, count_lines, read_blocks, without_end
 from pointing.text import entities
@@ -66,8 +67,8 @@ class RawSplit:
 def open_splits(data: Data, with_tags: bool = False, digests: Digests | None = None) -> dict[str, RawSplit]:
     """The splits in the order train, dev, test. What is wrong with the files is said here, before any work.
 
-    With `digests` files of lines are not counted, and hashed while they are read: each is read once. That two files
-    have different numbers of lines is then said at the end of the shorter one.
+    With `digests` files are hashed while they are read, and files of lines are not counted: each is read once. That two
+    of them have different numbers of lines is then said at the end of the shorter one.
     """
     splits = {name: _open(files, data.languages, with_tags, digests) for name, files in data.given().items()}
     if off := data.split_off():
@@ -110,7 +111,9 @@ def _texts(split: RawSplit) -> Texts:
 def _open(
     files: Parallel | Table, languages: tuple[str, str], with_tags: bool, digests: Digests | None = None
 ) -> RawSplit:
-    return _two_files(files, with_tags, digests) if isinstance(files, Parallel) else _table(files, languages)
+    if isinstance(files, Parallel):
+        return _two_files(files, with_tags, digests)
+    return _table(files, languages, read_bytes if digests is None else digests.read_bytes)
 
 
 def _two_files(files: Parallel, with_tags: bool, digests: Digests | None) -> RawSplit:
@@ -173,13 +176,13 @@ def _check_exists(path: Path) -> None:
         raise Misuse(f"there is no such file{here}", path)
 
 
-def _table(files: Table, languages: tuple[str, str]) -> RawSplit:
+def _table(files: Table, languages: tuple[str, str], read: Read) -> RawSplit:
     wanted = Wanted(files.source_column, files.target_column, languages)
     for number, path in enumerate(files.files):
         _check_exists(path)
         if any(path.samefile(other) for other in files.files[:number]):
             raise Misuse("this file is given twice", path)
-    found = [read_pairs(path, wanted, files.key_column) for path in files.files]
+    found = [read_pairs(path, wanted, files.key_column, read) for path in files.files]
     pairs = [pair for file in found for pair in file.pairs]
     if not pairs:
         raise Misuse(found[0].emptiness, found[0].path)

@@ -10,7 +10,7 @@ import gzip
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -37,6 +37,7 @@ INSTEAD = {  # of files that cannot be read
     ".json": "write one object a line, and name it .jsonl",
     **dict.fromkeys(SPREADSHEETS, "save the table as CSV"),
 }
+Read = Callable[[Path], bytes]
 _SPACES = re.compile(r"[^\S\u00a0\u202f]+")  # but no-break spaces, which are part of how a language is written
 _HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")  # JSON can write them, UTF-8 cannot
 
@@ -88,12 +89,15 @@ def is_data(path: Path) -> bool:
     return is_table(path) or _suffix(path) in (*SUFFIXES["text"], *SPREADSHEETS)
 
 
-def read_pairs(path: Path, wanted: Wanted, key_column: str | None = None) -> PairsOfFile:
-    """The pairs of a file; `wanted` are the columns that the user names, and languages for guessing them."""
+def read_pairs(path: Path, wanted: Wanted, key_column: str | None = None, read: Read = read_bytes) -> PairsOfFile:
+    """The pairs of a file, whose bytes `read` gives.
+
+    `wanted` are the columns that the user names, and languages for guessing them.
+    """
     suffix, found = _suffix(path), PairsOfFile(path)
     if suffix in INSTEAD:
         raise Misuse(f"files named *{suffix} cannot be read: {INSTEAD[suffix]}", path)
-    data = _read(path)
+    data = _unpacked(path, read(path))
     if suffix in SUFFIXES["gettext"] or suffix in SUFFIXES["XLIFF"]:
         if key_column is not None or wanted.source is not None or wanted.target is not None:
             raise Misuse("there are no columns in this file: name none", path)
@@ -115,8 +119,7 @@ def _suffix(path: Path) -> str:
     return inner.suffix.lower()
 
 
-def _read(path: Path) -> bytes:
-    data = read_bytes(path)
+def _unpacked(path: Path, data: bytes) -> bytes:
     if path.suffix.lower() != ".gz":
         return data
     try:

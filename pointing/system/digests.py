@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pointing.errors import Failure, Misuse
-from pointing.system.border import check_regular, digest, read_object
+from pointing.system.border import check_regular, digest, read_bytes, read_object
 from pointing.system.files import write_text
 
 SETTLED = 2_000_000_000  # ns: a file changed later than that may change again without another time, as clocks tick
@@ -40,7 +40,7 @@ class Identity(NamedTuple):
 
 
 class Digests:
-    """The SHA-256 of files: of what was read through `watching`, of what is known, or else computed now."""
+    """The SHA-256 of files: of what was read through `watching` or `read_bytes`, of what is known, or computed now."""
 
     def __init__(self, known: dict[Identity, str] | None = None) -> None:
         self.known = known or {}
@@ -86,6 +86,15 @@ class Digests:
     def watching(self, path: Path, file: io.BufferedReader) -> Any:
         """The open file, which is hashed while it is read to its end; as it is, if that was done before."""
         return file if path in self.as_read else _Hashed(self, path, file)
+
+    def read_bytes(self, path: Path) -> bytes:
+        """The content of a regular file, which is hashed, unless that was done before."""
+        check_regular(path)
+        before, data = Identity.of(path.stat()), read_bytes(path)
+        if path not in self.as_read:
+            sha = self.as_read[path] = sha256(data).hexdigest()
+            self.keep(before, Identity.of(path.stat()), sha)
+        return data
 
 
 class _Hashed(io.RawIOBase):

@@ -242,6 +242,17 @@ def test_run_again_with_nothing_changed_it_does_nothing(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("is_table", [False, True])
+def test_files_are_hashed_while_they_are_read(tmp_path, is_table, monkeypatch):
+    settings = files(tmp_path)
+    if is_table:
+        rows = (f"{source},{target}\n" for source, target in zip(SOURCE, TARGET, strict=True))
+        (tmp_path / "x.csv").write_text("en,fr\n" + "".join(rows))
+        settings["data"] = {"train": [str(tmp_path / "x.csv")], "dev": settings["data"]["dev"]}
+    monkeypatch.setattr("pointing.system.digests.digest", pytest.fail)
+    prepared(tmp_path, settings)
+
+
 LONG = " ".join(["word"] * 100_000)
 
 

@@ -134,6 +134,28 @@ def test_what_is_read_is_hashed_meanwhile(tmp_path, reads, name, content):
         assert about_lines(path) == pytest.approx(len(plain), rel=0.01)
 
 
+def test_what_is_read_whole_is_hashed_too(tmp_path, reads, monkeypatch):
+    path, digests = tmp_path / "a", Digests()
+    path.write_bytes(b"abc\n")
+    assert digests.read_bytes(path) == b"abc\n"
+    digests = again(digests, tmp_path / "read.json")
+    assert digests(path) == hashlib.sha256(b"abc\n").hexdigest()
+    assert not reads
+    digests = Digests()
+    plain = module.read_bytes
+
+    def changed_meanwhile(path):
+        data = plain(path)
+        tick(path)
+        grown(path)
+        return data
+
+    monkeypatch.setattr(module, "read_bytes", changed_meanwhile)
+    assert digests.read_bytes(path) == b"abc\n"
+    assert digests(path) == hashlib.sha256(b"abc\n").hexdigest()  # of what was read
+    assert not digests.used
+
+
 def test_a_file_that_changes_while_it_is_read_is_not_known_again(tmp_path, reads):
     path, digests = tmp_path / "a", Digests()
     path.write_text("abc\n" * 1_000_000)
