@@ -6,7 +6,7 @@ N tokens of the source, M of the target; V shortlist words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -179,10 +179,16 @@ class EncodedSource(NamedTuple):
     pieces: Ints | None  # (N,) with pointers.places words: how many pieces each position has
 
 
-def encode_lines(lexicon: Lexicon, tokens: TokenArrays, own_target: TokenArrays | None = None) -> EncodedSource:
+def encode_lines(
+    lexicon: Lexicon,
+    tokens: TokenArrays,
+    own_target: TokenArrays | None = None,
+    read_as: Mapping[str, str] | None = None,
+) -> EncodedSource:
     """Source lines alone, from what can be pointed at in them: tokens, or pieces (`as_read`).
 
-    `own_target` are the other sides of lines of the training text, which make their words no more familiar.
+    `own_target` are the other sides of lines of the training text, which make their words no more familiar. `read_as`
+    are words that are read in the pieces of other words, where words are pointed at and pieces are read.
     """
     translations = lexicon.translations(tokens.words)
     forms, form = _written_forms(tokens.words, translations)
@@ -191,7 +197,9 @@ def encode_lines(lexicon: Lexicon, tokens: TokenArrays, own_target: TokenArrays 
     read, pieces, token = tokens, None, np.arange(len(tokens.ids))
     if lexicon.config.points_at_words:
         assert lexicon.source.merges is not None
-        read, token = split_into_pieces(tokens, lexicon.source.merges)
+        other = read_as or {}
+        read = tokens._replace(words=[other.get(word, word) for word in tokens.words])
+        read, token = split_into_pieces(read, lexicon.source.merges)
         pieces = np.bincount(token, minlength=len(tokens.ids)).astype(np.int32)
     ids, written_as = lexicon.source.ids(read.words)[read.ids], forms_read(read)
     if lexicon.familiar is not None:

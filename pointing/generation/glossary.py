@@ -49,6 +49,7 @@ class FoundTerm(NamedTuple):
 
     target: str | None
     head: str | None  # its last word, as which the model reads it; None: it is read as an unknown word
+    in_pieces: str  # the word whose pieces are read by a model that reads pieces
 
 
 def read_glossary(path: str | Path) -> list[Term]:
@@ -137,7 +138,8 @@ class Glossary:
                 term = self._exact.get(tuple(text.split())) or self._terms[key[place : place + size]]
                 seen[text] = seen.get(text, 0) + 1
                 word = protected_word(self.kind, seen[text], text)
-                self.found[word] = FoundTerm(term.target, tokens.words[place + size - 1] if term.target else None)
+                last, whole = tokens.words[place + size - 1], "".join(tokens.words[place : place + size])
+                self.found[word] = FoundTerm(term.target, last, last) if term.target else FoundTerm(None, None, whole)
             words.append(word)
             starts.append(start)
             ends.append(end)

@@ -157,8 +157,8 @@ class LineReader:
     def _lines(
         self, texts: Sequence[str], tokens: TokenArrays, warnings: Sequence[list[str]], glossary: Glossary | None = None
     ) -> list[Line]:
-        encoded = encode_lines(self.lexicon, tokens)
         terms = {} if glossary is None else glossary.found
+        encoded = encode_lines(self.lexicon, tokens, read_as={word: term.in_pieces for word, term in terms.items()})
         targets = {word: term.target for word, term in terms.items()}
         written = [targets.get(word, other) for word, other in zip(tokens.words, encoded.translations, strict=True)]
         kinds = np.fromiter(map(_protection, tokens.words), np.int32, len(tokens.words))[tokens.ids]
@@ -168,7 +168,7 @@ class LineReader:
         ids, read = encoded.ids, encoded.pieces
         if read is not None:  # of the words, as far as these are read whole
             ids = np.where(read == 1, encoded.ids[running_sums(read)[:-1]] if len(read) else read, UNK).astype(np.int32)
-        if terms:  # a term is read as its last word, or as an unknown one
+        elif terms:  # a term is read as its last word, or as an unknown one
             heads = {number: terms[word].head for number, word in enumerate(tokens.words) if word in terms}
             source = self.lexicon.source
             head_ids = {number: UNK if head is None else source[head] for number, head in heads.items()}

@@ -56,6 +56,20 @@ def test_a_glossarys_term_is_written_exactly_once(model):
 
 
 @KIND
+def test_a_term_is_read_in_pieces_of_words_that_the_encoder_knows(model):
+    def reading(line, **terms):
+        (read,) = model.read([line], None, model.glossary(**terms) if terms else None)
+        return read.reading.ids.tolist(), read.reading.counts.tolist()
+
+    line = "a name77 c"
+    assert reading(line, keep=["name77"]) == reading(line)
+    assert reading(line, terms={"name77": "ein Begriff"}) == reading(line)
+    assert reading(line, terms={"name77 c": "ein Begriff"}) == reading("a c")  # its last word
+    assert reading(line, keep=["name77 c"]) == reading("a name77c")  # all of its words, as one name
+    assert reading(line, keep=["a"]) == reading(line)
+
+
+@KIND
 def test_with_few_candidates_a_line_has_the_same_output_alone_and_among_others(model):
     together = model.generate(LINES, large_vocabulary=5, beam=3)
     assert [output.text for output in together] == [model.generate(x, large_vocabulary=5, beam=3).text for x in LINES]
