@@ -119,9 +119,10 @@ def test_a_traceback_is_found_and_so_is_a_code_without_a_reason(tmp_path):
 
 def test_a_summary_says_what_was_tried_and_found(tmp_path):
     part = Part("files", "damaged", trials=1200, counts={"used": 700, "refused": 499}, found=["pointing x: no end"])
+    part.notes.append("line 7 is no fault")
     text = write_summary(tmp_path, [part], 3, "python -m torture")
     assert "| files: damaged | 1,200 | 700 used, 499 refused | 1 |" in text
-    assert "- files: pointing x: no end" in text
+    assert "- files: pointing x: no end\n- files: line 7 is no fault" in text
     assert json.loads((tmp_path / "summary.json").read_text())["parts"][0]["found"] == ["pointing x: no end"]
 
 

@@ -27,11 +27,11 @@ def broken_code(part: Part, seed: int, number: int) -> Part:
     if not results:
         part.found.append(f"no mistake was tried: exit code {ended.returncode}")
     for module, result in results.items():
-        survivors = result["survivors"]
-        part.trials += result["tried"]
-        part.count("noticed", result["tried"] - len(survivors))
-        part.count("not", len(survivors))
-        if is_too_little(result):
+        survivors, tried = result["survivors"], result["tried"]
+        part.trials += tried
+        part.count(f"of {tried} noticed in {module}", tried - len(survivors))
+        if survivors:
             told = "; ".join(f"line {each['line']}: {each['before']} → {each['after']}" for each in survivors)
-            part.found.append(f"{module}: {len(survivors)} of {result['tried']} are not noticed: {told}")
+            told = f"{module}: {len(survivors)} of {tried} are not noticed: {told}"
+            (part.found if is_too_little(result) else part.notes).append(told)
     return part

@@ -33,6 +33,6 @@ def write_summary(folder: Path, parts: Sequence[Part], seed: int, command: str) 
     write_text(folder / JSON, json.dumps({**about, "minutes": round(minutes, 1), "parts": whole}, indent=1) + "\n")
     text = f"{table(whole)}\n`{command}`, seed {seed}, {minutes:.0f} minutes, pointing {__version__}.\n"
     for part in parts:
-        text += "".join(f"\n- {part.name}: {found}" for found in part.found)
+        text += "".join(f"\n- {part.name}: {told}" for told in (*part.found, *part.notes))
     write_text(folder / MARKDOWN, text)
     return text

@@ -135,7 +135,8 @@ class Part:
     compared: str  # what is tried, and with what it is compared
     trials: int = 0
     counts: dict[str, int] = field(default_factory=dict)
-    found: list[str] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)  # what is wrong
+    notes: list[str] = field(default_factory=list)  # what is to be known, and not wrong
     seconds: float = 0.0
 
     def count(self, what: str, number: int = 1) -> None:
