@@ -49,8 +49,8 @@ a row has several seeds, each one's difference is told; differences are always b
   of processors that training and its validations took, whatever else the machine did.
 - *pieces in, words out*: the model reads and writes pieces of words, points at whole words, and writes them as they
   are. *aligned*: in training l_t is drawn to the source word that a word aligner links to the target word.
-  *source's unseen*: of the words of the source that the training text does not have and the reference has as they
-  are, the share that is in the output (recall); of those that the output has, the share that the reference has
+  *source's unseen*: of the words of the source that the target's training text does not have and the reference has as
+  they are, the share that is in the output (recall); of those that the output has, the share that the reference has
   (precision).
 - Corpora have the pairs that are not too long to be trained on; all lines of a test set are tested.
 """
