@@ -3,8 +3,8 @@
 import asyncio
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 
+import own_loop
 from here import client_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,8 +43,7 @@ def test_while_a_large_answer_is_written_the_server_goes_on():
             count += 1
         return count
 
-    with ThreadPoolExecutor(1) as pool:  # in this one there may be a browser's loop
-        assert pool.submit(lambda: asyncio.run(ticks_meanwhile())).result() > 5
+    assert own_loop.run(ticks_meanwhile()) > 5
 
 
 def test_the_details_of_words_come_for_some_outputs_only():

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import own_loop
 import pytest
 from here import client_of
 from hypothesis import given
@@ -32,7 +33,7 @@ def ask(app, messages, *, limits=None, hosts=("localhost",), origins=(), headers
         sent.append(message)
 
     guard = Guard(app, limits or Limits(), Metrics(), hosts, origins)
-    asyncio.run(asyncio.wait_for(guard(scope, receive, send), 10))
+    own_loop.run(asyncio.wait_for(guard(scope, receive, send), 10))
     if not sent:
         return None, {}, guard
     return sent[0]["status"], dict(sent[0]["headers"]), json.loads(sent[1]["body"])

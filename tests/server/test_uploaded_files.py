@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from threading import Event
 
+import own_loop
 import polib
 import pytest
 from here import POINTER, client_of
@@ -418,8 +419,7 @@ def test_a_file_that_nobody_waits_for_any_more_is_not_translated_further():
         async def ask():
             await asyncio.wait_for(client.app(scope, receive, send_back), SECONDS)
 
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(asyncio.run, ask()).result()
+        own_loop.run(ask())
         assert hung_up.is_set()
         assert sent == []
         held.is_open.set()
