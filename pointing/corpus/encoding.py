@@ -197,8 +197,8 @@ def encode_lines(
     read, pieces, token = tokens, None, np.arange(len(tokens.ids))
     if lexicon.config.points_at_words:
         assert lexicon.source.merges is not None
-        other = read_as or {}
-        read = tokens._replace(words=[other.get(word, word) for word in tokens.words])
+        if read_as:
+            read = tokens._replace(words=[read_as.get(word, word) for word in tokens.words])
         read, token = split_into_pieces(read, lexicon.source.merges)
         pieces = np.bincount(token, minlength=len(tokens.ids)).astype(np.int32)
     ids, written_as = lexicon.source.ids(read.words)[read.ids], forms_read(read)

@@ -6,7 +6,6 @@ source → outputs of every system → measures → a report
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -106,9 +105,9 @@ def _deciding(text: Text) -> dict[str, Any]:
 def open_systems(paths: Sequence[str | Path], search: Search | None = None) -> list[System]:
     """Runs and files of hypotheses, each named by its folder or file, or by its path if two names are equal."""
     systems: list[System] = []
-    names = Counter(resolved(path).name for path in paths)
-    for path in map(Path, paths):
-        name = resolved(path).name if names[resolved(path).name] == 1 else str(path)
+    names = [resolved(path).name for path in paths]
+    for path, name in zip(map(Path, paths), names, strict=True):
+        name = name if names.count(name) == 1 else str(path)
         name = name if all(name != system.name for system in systems) else f"{name} ({len(systems) + 1})"
         if path.is_dir() or is_exported(path):
             systems.append(System(name, load_run(path), search or Search(), None, path))

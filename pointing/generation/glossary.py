@@ -48,8 +48,7 @@ class FoundTerm(NamedTuple):
     """A term in a line."""
 
     target: str | None
-    head: str | None  # its last word, as which the model reads it; None: it is read as an unknown word
-    in_pieces: str  # the word whose pieces are read by a model that reads pieces
+    read_as: str  # its last word, or, if it stays as it is, all of its words as one name
 
 
 def read_glossary(path: str | Path) -> list[Term]:
@@ -138,8 +137,8 @@ class Glossary:
                 term = self._exact.get(tuple(text.split())) or self._terms[key[place : place + size]]
                 seen[text] = seen.get(text, 0) + 1
                 word = protected_word(self.kind, seen[text], text)
-                last, whole = tokens.words[place + size - 1], "".join(tokens.words[place : place + size])
-                self.found[word] = FoundTerm(term.target, last, last) if term.target else FoundTerm(None, None, whole)
+                of_term = tokens.words[place : place + size]
+                self.found[word] = FoundTerm(term.target, of_term[-1] if term.target else "".join(of_term))
             words.append(word)
             starts.append(start)
             ends.append(end)

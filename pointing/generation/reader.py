@@ -158,7 +158,7 @@ class LineReader:
         self, texts: Sequence[str], tokens: TokenArrays, warnings: Sequence[list[str]], glossary: Glossary | None = None
     ) -> list[Line]:
         terms = {} if glossary is None else glossary.found
-        encoded = encode_lines(self.lexicon, tokens, read_as={word: term.in_pieces for word, term in terms.items()})
+        encoded = encode_lines(self.lexicon, tokens, read_as={word: term.read_as for word, term in terms.items()})
         targets = {word: term.target for word, term in terms.items()}
         written = [targets.get(word, other) for word, other in zip(tokens.words, encoded.translations, strict=True)]
         kinds = np.fromiter(map(_protection, tokens.words), np.int32, len(tokens.words))[tokens.ids]
@@ -168,11 +168,11 @@ class LineReader:
         ids, read = encoded.ids, encoded.pieces
         if read is not None:  # of the words, as far as these are read whole
             ids = np.where(read == 1, encoded.ids[running_sums(read)[:-1]] if len(read) else read, UNK).astype(np.int32)
-        elif terms:  # a term is read as its last word, or as an unknown one
-            heads = {number: terms[word].head for number, word in enumerate(tokens.words) if word in terms}
+        elif terms:  # a term that stays as it is is read as an unknown word, which the model points at by itself
+            found = {number: terms[word] for number, word in enumerate(tokens.words) if word in terms}
             source = self.lexicon.source
-            head_ids = {number: UNK if head is None else source[head] for number, head in heads.items()}
-            ids = np.array([head_ids.get(word, x) for word, x in zip(tokens.ids.tolist(), ids.tolist(), strict=True)])
+            term_ids = {number: source[term.read_as] if term.target else UNK for number, term in found.items()}
+            ids = np.array([term_ids.get(word, x) for word, x in zip(tokens.ids.tolist(), ids.tolist(), strict=True)])
         first, first_read = _first(tokens), running_sums(encoded.counts)
         lines = []
         for row, text in enumerate(texts):

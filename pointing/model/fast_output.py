@@ -103,7 +103,7 @@ class Routes:
         if candidates is not None:
             self.ids = torch.cat([candidates.flatten(), candidates.new_tensor([EOS, UNK])]).unique()
             span = torch.searchsorted(self.ids, span.to(self.ids.device))
-        self.placeholders = slice(*span.tolist())  # the columns of the placeholders, which are neighbours
+        self.placeholders = torch.arange(*span.tolist(), device=source_words.device)  # their columns
         self.logits = output.logits(self.ids)
         self._set(self._sources(source_words, x_mask, candidates))
 
@@ -174,10 +174,9 @@ class Routes:
         repeats = ((first != position) & x_mask).any(1)
         column = self._column(word)
         no_column = padding | ((column == 0) & (source_words != EOS))
-        placeholder = torch.arange(self.placeholders.start, self.placeholders.stop, device=word.device)
-        held = (column.unsqueeze(2) == placeholder).any(1)  # (B, P) True for each that the source has
+        held = (column.unsqueeze(2) == self.placeholders).any(1)  # (B, P) True for each that the source has
         unk = column.new_full((len(column), 1), UNK if not self.unk else 0)  # column 0 is never among the best words
-        not_best = torch.cat([column, unk, placeholder.expand_as(held).masked_fill(held, 0)], 1)
+        not_best = torch.cat([column, unk, self.placeholders.expand_as(held).masked_fill(held, 0)], 1)
         outside = x_mask.new_ones(len(x_mask), 0 if self.ids is None else len(self.ids))
         if self.ids is not None and candidates is not None:
             outside.scatter_(1, torch.searchsorted(self.ids, candidates), False)

@@ -92,9 +92,13 @@ class Digests:
         check_regular(path)
         before, data = Identity.of(path.stat()), read_bytes(path)
         if path not in self.as_read:
-            sha = self.as_read[path] = sha256(data).hexdigest()
-            self.keep(before, Identity.of(path.stat()), sha)
+            self.note_read(path, before, Identity.of(path.stat()), sha256(data).hexdigest())
         return data
+
+    def note_read(self, path: Path, before: Identity, after: Identity, sha: str) -> None:
+        """Keeps the hash of a file that was read to its end."""
+        self.as_read[path] = sha
+        self.keep(before, after, sha)
 
 
 class _Hashed(io.RawIOBase):
@@ -109,6 +113,6 @@ class _Hashed(io.RawIOBase):
         count = self.file.readinto(buffer)
         self.hash.update(memoryview(buffer)[:count])
         if not count and self.path not in self.digests.as_read:
-            sha = self.digests.as_read[self.path] = self.hash.hexdigest()
-            self.digests.keep(self.before, Identity.of(os.fstat(self.file.fileno())), sha)
+            after = Identity.of(os.fstat(self.file.fileno()))
+            self.digests.note_read(self.path, self.before, after, self.hash.hexdigest())
         return count

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -118,11 +119,17 @@ def _tensorboard(folder: Path, update: int) -> Any:
     except ImportError:
         say("(no TensorBoard events: pip install 'pointing[tensorboard]' for them; metrics.jsonl has the same numbers)")
         return None
-    threading.excepthook = _unless_of_tensorboard
+    _quiet_thread_of_tensorboard()
     return SummaryWriter(str(folder), purge_step=update + 1 if update else None)
 
 
-def _unless_of_tensorboard(args: threading.ExceptHookArgs) -> None:
-    """Prints the error of a thread. TensorBoard's keeps it for the next call, which raises it, and prints none."""
-    if not (type(args.thread).__module__.startswith("tensorboard.") and isinstance(args.exc_value, OSError)):
-        threading.__excepthook__(args)
+@cache
+def _quiet_thread_of_tensorboard() -> None:
+    """TensorBoard's thread keeps its error for the next call, which raises it: it need not be printed, too."""
+    of_others = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        if not (type(args.thread).__module__.startswith("tensorboard.") and isinstance(args.exc_value, OSError)):
+            of_others(args)
+
+    threading.excepthook = hook

@@ -1,6 +1,8 @@
 import json
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,13 @@ def test_tensorboard_without_room_prints_no_traceback(tmp_path):
     process = subprocess.run([sys.executable, "-c", NO_ROOM, tmp_path], capture_output=True, text=True, check=True)
     assert process.stdout == f"{tmp_path / 'tensorboard'}: cannot be written: File too large\n"
     assert "Traceback" not in process.stderr
+
+
+def test_errors_of_other_threads_reach_whoever_asked_for_them(monkeypatch):
+    seen = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: seen.append(type(args.exc_value)))
+    journal._quiet_thread_of_tensorboard.__wrapped__()
+    thread = threading.Thread(target=os.remove, args=["/nowhere/at/all"])
+    thread.start()
+    thread.join()
+    assert seen == [FileNotFoundError]
